@@ -89,8 +89,8 @@ $(AGENTS)/.installed: Makefile
 	@echo "Installing coding agents into $(AGENTS) (once) …"
 	@mkdir -p $(AGENTS)
 	@npm install --prefix $(AGENTS) --no-save --no-fund --no-audit --loglevel error \
-		node@22.23.3 @openai/codex@0.169.0 @anthropic-ai/claude-code@2.1.331 opencode-ai@1.18.33 \
-		@qwen-code/qwen-code@0.24.4 @earendil-works/pi-coding-agent@0.87.1
+		node@22.23.3 @openai/codex@0.171.0 @anthropic-ai/claude-code@2.1.332 opencode-ai@1.18.33 \
+		@qwen-code/qwen-code@0.24.4 @earendil-works/pi-coding-agent@1.6.0
 	@$(AGENTS)/node_modules/.bin/node $(AGENTS)/node_modules/@anthropic-ai/claude-code/install.cjs
 	@$(PYTHON) -m venv $(AGENTS)/aider
 	@$(AGENTS)/aider/bin/python -m pip --disable-pip-version-check --quiet install aider-chat==0.86.2

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from engines.contract import Peer
+from engines.fake_router import FakeRouter
 from engines.fake_sglang import FakeSglang
 from engines.fake_vllm import CONTEXT, FakeVllm, serving
 from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar
@@ -79,6 +80,12 @@ def llama_server_peer() -> Generator[Peer]:
 
 
 @contextmanager
+def llama_router_peer() -> Generator[Peer]:
+    with llama_server() as (url, _), serving(FakeRouter(url, {"small": ()}).app) as router:
+        yield Peer(LlamaServer(router, model="small", timeout=240), context=2048)
+
+
+@contextmanager
 def fake_vllm_peer(backend: str, dialect: Literal["ebnf", "lark", "structural_tag"]) -> Generator[Peer]:
     with serving(FakeVllm(backend).app) as url:
         yield Peer(Vllm(url, dialect=dialect), context=CONTEXT)
@@ -104,6 +111,7 @@ PEERS: dict[str, Callable[[], AbstractContextManager[Peer]]] = {
     "embedded": embedded_peer,
     "llama-object": llama_object_peer,
     "llama-server": llama_server_peer,
+    "llama-router-fake": llama_router_peer,
     "vllm-xgrammar-fake": lambda: fake_vllm_peer("xgrammar", "ebnf"),
     "vllm-tags-fake": lambda: fake_vllm_peer("xgrammar", "structural_tag"),
     "vllm-guidance-fake": lambda: fake_vllm_peer("llguidance", "lark"),

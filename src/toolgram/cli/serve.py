@@ -146,20 +146,28 @@ def run(served: Sequence[Served], settings: Settings, host: str, port: int, log_
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """What a worker needs to make its own application in front of another server."""
+    """What a worker needs to make its own application in front of another server; `aliases` are other names for its
+    first model."""
 
-    connection: Connection
+    connections: tuple[Connection, ...]
     aliases: tuple[str, ...]
     settings: Settings
     log_file: Path | None
-    profile: Profile | None = None
+    profiles: tuple[Profile | None, ...]
 
     def served(self) -> tuple[Served, ...]:
-        """The model that the other server runs."""
-        found = self.connection
-        engine = found.engine(self.settings.timeout)
-        return (
-            Served(found.name, found.template, engine, self.aliases, defaults=found.defaults, profile=self.profile),
+        """The models of the other server."""
+        return tuple(
+            Served(
+                found.name,
+                found.template,
+                found.engine(self.settings.timeout),
+                () if number else self.aliases,
+                defaults=found.defaults,
+                profile=profile,
+                told_context=found.context,
+            )
+            for number, (found, profile) in enumerate(zip(self.connections, self.profiles, strict=True))
         )
 
     def __call__(self) -> ASGIApp:

@@ -15,8 +15,8 @@ from toolgram.cli import inputs
 from toolgram.cli.inputs import BadInput
 from toolgram.cli.options import Backend, Kind
 from toolgram.engines.base import Engine, SamplingDefaults
-from toolgram.engines.remote.http import Http, Unavailable
-from toolgram.engines.remote.identify import NAMES, Identity, ServerKind, identify
+from toolgram.engines.remote.http import Http, Refused, Unavailable
+from toolgram.engines.remote.identify import NAMES, Identity, Loading, ServerKind, identify
 from toolgram.errors import EngineError, ModelError, nearest
 from toolgram.gguf_files import name_of
 from toolgram.models import hub
@@ -68,6 +68,7 @@ class Connection:
     backend: Backend | None
     found: str
     defaults: SamplingDefaults
+    context: int | None = None
 
     @property
     def enforces(self) -> bool:
@@ -90,7 +91,7 @@ class Connection:
             case Kind.llama_server:
                 from toolgram.engines.remote.llama_server import LlamaServer
 
-                return LlamaServer(self.urls[0], api_key=self.api_key, timeout=timeout)
+                return LlamaServer(self.urls[0], model=self.model, api_key=self.api_key, timeout=timeout)
             case Kind.sglang:
                 from toolgram.engines.remote.sglang import Sglang
 
@@ -127,7 +128,9 @@ def connect(upstream: Upstream, template: Path | None, *, wait: bool = False) ->
     what = first.name if found else NAMES[_kind_of(kind)]
     backend = _SGLANGS.get(first.backend) if kind is Kind.sglang else upstream.backend
     said = f"{', '.join(urls)}: {what} with {name} and {whose}"
-    connection = Connection(urls, kind, name, model, chat_template, upstream.api_key, backend, said, defaults)
+    connection = Connection(
+        urls, kind, name, model, chat_template, upstream.api_key, backend, said, defaults, first.context
+    )
     return _checked(connection) if found and wait else connection
 
 
@@ -172,12 +175,14 @@ def _asked(upstream: Upstream, *, wait: bool, given: bool) -> tuple[Identity, ..
             if given:
                 typer.echo(f"warning: {error}", err=True)
                 return ()
-            if not wait:
+            if not (wait or isinstance(error, Loading)):
                 raise
             if not waiting:
                 typer.echo(f"waiting for {', '.join(upstream.urls)}: {error}", err=True)
             waiting = True
             time.sleep(_PAUSE)
+        except Refused as error:
+            raise BadInput(str(error)) from error
         except EngineError as error:
             raise BadInput(f"{error} (--upstream-key gives it a key)") from error
 
@@ -185,7 +190,8 @@ def _asked(upstream: Upstream, *, wait: bool, given: bool) -> tuple[Identity, ..
 async def _identified(upstream: Upstream) -> tuple[Identity, ...]:
     servers = [Http(url, api_key=upstream.api_key) for url in upstream.urls]
     try:
-        answers = await asyncio.gather(*map(identify, servers), return_exceptions=True)
+        asked = (identify(server, upstream.model) for server in servers)
+        answers = await asyncio.gather(*asked, return_exceptions=True)
     finally:
         await asyncio.gather(*(server.aclose() for server in servers))
     found = tuple(answer for answer in answers if isinstance(answer, Identity))
@@ -222,13 +228,17 @@ def _kind_of(kind: Kind) -> ServerKind:
 
 def _model(named: str | None, kind: Kind, found: Identity) -> str | None:
     """The server's name for the model; None where it needs none. Raises BadInput where it is none of its models."""
-    if kind is Kind.llama_server:
+    if kind is Kind.llama_server and not found.by_name:
         return named
+    if found.by_name and named is None and not found.model:
+        raise BadInput(
+            f"{found.url} runs {', '.join(found.models) or 'no model'}: say which with --upstream-model NAME"
+        )
     if named is not None and found.models and named not in found.models:
         raise BadInput(f"{found.url} has no model {named!r}; {nearest(named, found.models)}")
     if named is None and kind is not Kind.vllm and not found.models:
         raise BadInput(f"{found.url} does not tell its models: give --upstream-model NAME")
-    return named or (found.models[0] if found.models else None)
+    return named or found.model or (found.models[0] if found.models else None)
 
 
 def _base_name(model: str) -> str:

@@ -85,15 +85,15 @@ def _model(served: Served, *, anthropic: bool) -> dict[str, object]:
     if anthropic:
         day = "1970-01-01T00:00:00Z"  # what Anthropic gives for a model with an unknown release date
         named = {"type": "model", "id": served.name, "display_name": served.name, "created_at": day}
-        return {**named, "lifecycle": "active", "max_input_tokens": served.context}
+        return {**named, "lifecycle": "active", "max_input_tokens": served.context_length}
     return {
         "id": served.name,
         "object": "model",
         "created": served.created,
         "owned_by": "toolgram",
         "aliases": list(served.aliases),
-        "max_model_len": served.context,  # as vLLM says it
-        "context_length": served.context,  # as OpenRouter does, which clients look at (Chatbox)
+        "max_model_len": served.context_length,  # as vLLM says it
+        "context_length": served.context_length,  # as OpenRouter does, which clients look at (Chatbox)
     }
 
 

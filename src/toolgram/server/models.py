@@ -96,7 +96,8 @@ class Compiles(Protocol):
 class Served:
     """A model: its name, its chat template, and the engine that runs it.
 
-    `defaults` and `profile` are what holds where a request does not say.
+    `defaults` and `profile` are what holds where a request does not say; `told_context` is the context of a server that
+    runs the model, as it told at the start.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Served:
     created: int = field(default_factory=lambda: int(time.time()))
     defaults: SamplingDefaults = field(default_factory=SamplingDefaults)
     profile: Profile | None = None
+    told_context: int | None = None
     _counts: CountsTokens | None = field(init=False, repr=False, compare=False)
     _bounds: BoundsPrompts | None = field(init=False, repr=False, compare=False)
     _compiles: Compiles | None = field(init=False, repr=False, compare=False)
@@ -121,6 +123,11 @@ class Served:
     def context(self) -> int | None:
         """How many tokens prompt and answer may have together, if the engine knows."""
         return None if self._counts is None else self._counts.context
+
+    @property
+    def context_length(self) -> int | None:
+        """The same, for clients, or what a server told that may have another one by now."""
+        return self.told_context if self.context is None else self.context
 
     @property
     def architecture(self) -> str | None:

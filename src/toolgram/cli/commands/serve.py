@@ -78,8 +78,10 @@ def serve(
         Backend, typer.Option(envvar=_env("UPSTREAM_BACKEND"), help="vLLM's --structured-outputs-config.backend.")
     ] = Backend.xgrammar,
     upstream_model: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", envvar=_env("UPSTREAM_MODEL"), help="The upstream's name for the model."),
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", envvar=_env("UPSTREAM_MODEL"), help="The upstream's name for the model; may be repeated."
+        ),
     ] = None,
     upstream_key: Annotated[
         str | None, typer.Option(metavar="KEY", envvar=_env("UPSTREAM_KEY"), help="The API key of the upstream.")
@@ -308,12 +310,15 @@ def serve(
     if upstream and model:
         raise BadInput("give --model or --upstream, not both")
     if upstream:
-        server = Upstream(tuple(upstream), upstream_kind, upstream_model, upstream_key, upstream_backend)
-        found = connect(server, template, wait=True)
-        best = profiles_of(profiles, [(found.name, found.template)])[0]
-        remote = Remote(found, aliases, settings, log_file, best)
-        typer.echo(remote.connection.about, err=True)
-        typer.echo(sampled(remote.connection.name, remote.connection.defaults), err=True)
+        found = tuple(
+            connect(Upstream(tuple(upstream), upstream_kind, name, upstream_key, upstream_backend), template, wait=True)
+            for name in upstream_model or (None,)
+        )
+        best = profiles_of(profiles, [(each.name, each.template) for each in found])
+        remote = Remote(found, aliases, settings, log_file, tuple(best))
+        for each in found:
+            typer.echo(each.about, err=True)
+            typer.echo(sampled(each.name, each.defaults), err=True)
         if workers > 1:
             run_workers(remote, host, port, workers)
         else:

@@ -29,6 +29,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _BUSY = frozenset({408, 425, 429})
 _WRONG = frozenset({400, 422})
 _LENGTHS = ("maximum context length", "the maximum model length", "longer than the model's context length")
+_NOT_LOADED = "model is not loaded"  # as a llama-server says that has several, and loads none by itself
 _NOT_THERE = frozenset({400, 404, 405, 410, 501})
 
 
@@ -101,6 +102,10 @@ class Http:
         except ValueError:
             return None
         return found if isinstance(found, dict) and not response.is_error else None  # pyright: ignore[reportUnknownVariableType] - JSON
+
+    async def told(self, path: str, *, timeout: float) -> Json:
+        """The JSON object at `path`. Raises EngineError where the server refuses, or has none."""
+        return self._object(await self.get(path, timeout=timeout))
 
     async def _got(self, path: str, timeout: float) -> httpx2.Response:
         try:
@@ -181,7 +186,7 @@ class Http:
         said = _complaint(body)
         if (too_long := _too_long(body, said)) is not None:
             return too_long
-        if status >= 500 or status in _BUSY:
+        if status >= 500 or status in _BUSY or said == _NOT_LOADED:
             return Unavailable(f"{self.url} fails with status {status}: {said}", status)
         if status in _WRONG:
             return Refused(f"{self.url} refuses the request with status {status}: {said}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
+from urllib.parse import quote
 
-from toolgram.engines.remote.http import Http, Json
+from toolgram.engines.remote.http import Http, Json, Refused, Unavailable
 
 ServerKind = Literal["vllm", "sglang", "llama-server", "ollama", "toolgram", "other"]
 
@@ -34,7 +35,9 @@ class Identity:
 
     `tokenizer` is where the tokenizer's files are: a folder on the server's machine, or `org/repo`; `weights` is where
     those of the model are, which goes by any name. `tool_use` is the chat template for conversations with tools, where
-    there is another one. `backend` is what enforces grammars there.
+    there is another one. `backend` is what enforces grammars there, and `context` how many tokens a prompt and its
+    answer may have together. Where each request names one of the `models`
+    (`by_name`), the rest is about `model`, and empty where none was named and there are several.
     """
 
     url: str
@@ -48,6 +51,9 @@ class Identity:
     tool_use: str = ""
     backend: str = ""
     weights: str = ""
+    context: int | None = None
+    by_name: bool = False
+    model: str = ""
 
     @property
     def name(self) -> str:
@@ -55,19 +61,25 @@ class Identity:
         return f"{NAMES[self.kind]} {self.version}".strip()
 
 
-async def identify(http: Http) -> Identity:
-    """Asks a server what it is. Raises Unavailable where none answers yet, EngineError where it refuses to tell."""
-    listed = await http.look("/v1/models", timeout=_SECONDS)
-    cards = [card for card in _list(listed, "data") if isinstance(card.get("id"), str)]
-    models = tuple(card["id"] for card in cards)
+class Loading(Unavailable):
+    """A server that still reads the model from its disk."""
+
+
+async def identify(http: Http, model: str | None = None) -> Identity:
+    """Asks a server what it is, and if it runs several models, about the one of this name, which it loads for that.
+
+    Raises Unavailable where none answers yet (Loading while it loads), EngineError where it refuses to tell.
+    """
+    cards = await _cards(http)
+    models = _names(cards)
     kind = next((_OWNERS[card["owned_by"]] for card in cards if card.get("owned_by") in _OWNERS), None)
     match kind or await _other_kind(http):
         case "llama-server":
-            return await _llama_server(http, models)
+            return await _llama_server(http, cards, model)
         case "vllm":
-            return await _vllm(http, models, str(cards[0].get("root") or "") if cards else "")
+            return await _vllm(http, cards, model)
         case "sglang":
-            return await _sglang(http, models)
+            return await _sglang(http, cards, model)
         case "ollama":
             version = await http.look("/api/version", timeout=_SECONDS)
             return Identity(http.url, "ollama", _text(version, "version"), models)
@@ -77,10 +89,17 @@ async def identify(http: Http) -> Identity:
             return Identity(http.url, "other", models=models)
 
 
+async def _cards(http: Http) -> list[Json]:
+    """The list of models."""
+    listed = await http.look("/v1/models", timeout=_SECONDS)
+    return [card for card in _list(listed, "data") if isinstance(card.get("id"), str)]
+
+
 async def _other_kind(http: Http) -> ServerKind:
     """The kind of a server whose list of models does not tell it."""
     signs: Sequence[tuple[str, str, ServerKind]] = (
         ("/props", "chat_template", "llama-server"),
+        ("/props", "build_info", "llama-server"),  # one that has several models, or none yet
         ("/get_model_info", "model_path", "sglang"),
         ("/api/version", "version", "ollama"),
     )
@@ -90,8 +109,18 @@ async def _other_kind(http: Http) -> ServerKind:
     return "other"
 
 
-async def _llama_server(http: Http, models: tuple[str, ...]) -> Identity:
+async def _llama_server(http: Http, cards: Sequence[Json], model: str | None) -> Identity:
+    """A router has several models, each with a process of its own, and passes on what names one of them."""
+    models = _names(cards)
     props = await http.look("/props", timeout=_SECONDS)
+    by_name = _text(props, "role") == "router"
+    if by_name:
+        version = _text(props, "build_info")
+        models = tuple(dict.fromkeys((*models, *(alias for card in cards for alias in _texts(card, "aliases")))))
+        model = models[0] if model is None and len(cards) == 1 else model
+        if model is None or model not in models:
+            return Identity(http.url, "llama-server", version, models, by_name=True)
+        props = await _loaded(http, model)
     return Identity(
         http.url,
         "llama-server",
@@ -102,32 +131,57 @@ async def _llama_server(http: Http, models: tuple[str, ...]) -> Identity:
         eos_token=_text(props, "eos_token"),
         tool_use=_text(props, "chat_template_tool_use"),
         weights=_text(props, "model_path"),
+        context=_number(_part(props, "default_generation_settings"), "n_ctx"),
+        by_name=by_name,
+        model=(model or "") if by_name else "",
     )
 
 
-async def _vllm(http: Http, models: tuple[str, ...], root: str) -> Identity:
+async def _loaded(http: Http, model: str) -> Json:
+    """What a router tells of a model, once that is there. Raises EngineError where it does not load it."""
+    try:
+        return await http.told(f"/props?model={quote(model, safe='')}", timeout=_SECONDS)
+    except Unavailable as error:
+        status = _part(_card(await _cards(http), model), "status")
+        if _text(status, "value") == "loading":
+            raise Loading(f"it loads {model}") from error
+        if status is not None and status.get("failed"):
+            raise Refused(f"{http.url} fails to load {model}: its log says why") from error
+        raise
+
+
+async def _vllm(http: Http, cards: Sequence[Json], model: str | None) -> Identity:
     """`/tokenizer_info` is there if the server was started with --enable-tokenizer-info-endpoint."""
+    root = _text(cards[0] if cards else None, "root")  # an adapter that goes by a name of its own has no tokenizer
     version = await http.look("/version", timeout=_SECONDS)
     config = await http.look("/tokenizer_info", timeout=_SECONDS)
     return Identity(
         http.url,
         "vllm",
         _text(version, "version"),
-        models,
+        _names(cards),
         template=_text(config, "chat_template"),
         bos_token=_token(config, "bos_token"),
         eos_token=_token(config, "eos_token"),
         tokenizer=root,
         weights=root,
+        context=_number(_card(cards, model), "max_model_len"),
     )
 
 
-async def _sglang(http: Http, models: tuple[str, ...]) -> Identity:
-    model, server = await _either(http, "model_info"), await _either(http, "server_info")
-    weights = _text(model, "model_path")
-    tokenizer = _text(model, "tokenizer_path") or weights
-    version, backend = _text(server, "version"), _text(server, "grammar_backend")
-    return Identity(http.url, "sglang", version, models, tokenizer=tokenizer, backend=backend, weights=weights)
+async def _sglang(http: Http, cards: Sequence[Json], model: str | None) -> Identity:
+    about, server = await _either(http, "model_info"), await _either(http, "server_info")
+    weights = _text(about, "model_path")
+    return Identity(
+        http.url,
+        "sglang",
+        _text(server, "version"),
+        _names(cards),
+        tokenizer=_text(about, "tokenizer_path") or weights,
+        backend=_text(server, "grammar_backend"),
+        weights=weights,
+        context=_number(_card(cards, model), "max_model_len"),
+    )
 
 
 async def _either(http: Http, name: str) -> Json | None:
@@ -135,10 +189,36 @@ async def _either(http: Http, name: str) -> Json | None:
     return await http.look(f"/{name}", timeout=_SECONDS) or await http.look(f"/get_{name}", timeout=_SECONDS)
 
 
+def _names(cards: Sequence[Json]) -> tuple[str, ...]:
+    return tuple(card["id"] for card in cards)
+
+
+def _card(cards: Sequence[Json], model: str | None) -> Json | None:
+    """What the list of models has of one; of the first where there is none of this name."""
+    named = (card for card in cards if model in (card["id"], *_texts(card, "aliases")))
+    return next(named, cards[0] if cards else None)
+
+
 def _list(document: Json | None, key: str) -> list[Json]:
     found = (document or {}).get(key)
     items = cast("list[Any]", found) if isinstance(found, list) else []
     return [cast("Json", item) for item in items if isinstance(item, dict)]
+
+
+def _part(document: Json | None, key: str) -> Json | None:
+    found = (document or {}).get(key)
+    return cast("Json", found) if isinstance(found, dict) else None
+
+
+def _number(document: Json | None, key: str) -> int | None:
+    """A count of tokens; 0 is that there is none."""
+    found = (document or {}).get(key)
+    return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
+
+
+def _texts(document: Json, key: str) -> list[str]:
+    found = document.get(key)
+    return [item for item in cast("list[Any]", found) if isinstance(item, str)] if isinstance(found, list) else []
 
 
 def _text(document: Json | None, key: str) -> str:

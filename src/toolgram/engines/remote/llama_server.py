@@ -36,8 +36,9 @@ _RANDOM_SEED = 2**32 - 1  # LLAMA_DEFAULT_SEED
 
 
 class LlamaServer:
-    """A llama-server at `url`, such as http://127.0.0.1:8080.
+    """A llama-server at `url`, such as http://127.0.0.1:9931.
 
+    One that runs several models (`llama-server` without a model, a router) is asked for the `model` of that name.
     A constraint with a trigger (`constraint.lazy()`) is enforced from the trigger on. `timeout` is how many seconds the
     server may be silent, a wait for a free slot included.
 
@@ -47,10 +48,13 @@ class LlamaServer:
 
     capabilities = Capabilities(dialects=("gbnf",), special_tokens=True, lazy=True, token_ids=True)
 
-    def __init__(self, url: str, *, api_key: str | None = None, timeout: float = 120.0) -> None:
+    def __init__(
+        self, url: str, *, model: str | None = None, api_key: str | None = None, timeout: float = 120.0
+    ) -> None:
         # An idle connection keeps one of the server's few threads for seconds, in which others wait.
         self._http = Http(url, api_key=api_key, timeout=timeout, idle=0)
         self._tokens = ServerTokens(self._encode)
+        self._named: Json = {} if model is None else {"model": model}
 
     async def generate(
         self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
@@ -63,7 +67,7 @@ class LlamaServer:
         """
         ids = await self._tokens.ids(prompt)
         ends = frozenset((await self._tokens.known(sampling.ends)).values())
-        body = {"prompt": ids, **_options(sampling), **await self._constrained(constraint)}
+        body = {**self._named, "prompt": ids, **_options(sampling), **await self._constrained(constraint)}
         said = 0
         held: Chunk | None = None
         try:
@@ -108,7 +112,7 @@ class LlamaServer:
         await self._http.aclose()
 
     async def _encode(self, text: str) -> list[tuple[int, str]]:
-        body = {"content": text, "add_special": False, "parse_special": True, "with_pieces": True}
+        body = {**self._named, "content": text, "add_special": False, "parse_special": True, "with_pieces": True}
         match await self._http.post("/tokenize", body):
             case {"tokens": [*tokens]} if all(isinstance(token, dict) for token in tokens):
                 # A piece that is no UTF-8 comes as a list of bytes: it is no marker.

@@ -1,0 +1,119 @@
+"""A llama-server that runs several models: it passes on what names one of them, and refuses the rest.
+
+As llama.cpp 0.7.0 answers when it is started without a model; behind it stands a real llama-server of one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import httpx2
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+PROPS = {
+    "role": "router",
+    "max_instances": 4,
+    "models_autoload": True,
+    "model_alias": "llama-server",
+    "model_path": "none",
+    "default_generation_settings": {"params": None, "n_ctx": 0},
+    "build_info": "b11669",
+}
+
+
+class FakeRouter:
+    """The models by name, each with its aliases; `url` is the server that runs them all.
+
+    `loading`: how long it takes until one is there; None: it fails. Without `autoload` none is loaded but `loaded`.
+    """
+
+    def __init__(self, url: str, models: Mapping[str, tuple[str, ...]], *, autoload: bool = True) -> None:
+        self.url = url
+        self.models = models
+        self.autoload = autoload
+        self.loading: float | None = 0.0
+        self.status = dict.fromkeys(models, "unloaded")
+        self._until = dict[str, float]()
+        self.asked: list[str] = []
+        routes = [
+            Route("/v1/models", self._models),
+            Route("/props", self._props),
+            Route("/health", self._health),
+            Route("/{path:path}", self._passed_on, methods=["POST"]),
+        ]
+        self.app = Starlette(routes=routes)
+
+    async def _models(self, request: Request) -> Response:
+        return JSONResponse(
+            {
+                "object": "list",
+                "data": [
+                    {
+                        "id": name,
+                        "aliases": list(aliases),
+                        "object": "model",
+                        "owned_by": "llamacpp",
+                        "status": {"value": self.status[name], **({"failed": True} if self.loading is None else {})},
+                    }
+                    for name, aliases in self.models.items()
+                ],
+            }
+        )
+
+    async def _health(self, request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def _props(self, request: Request) -> Response:
+        if "model" not in request.query_params:
+            return JSONResponse({**PROPS, "models_autoload": self.autoload})
+        if (refused := await self._refusal(request.query_params["model"])) is not None:
+            return refused
+        async with httpx2.AsyncClient() as client:
+            return JSONResponse((await client.get(f"{self.url}/props")).json())
+
+    async def _passed_on(self, request: Request) -> Response:
+        body = await request.json()
+        if (refused := await self._refusal(body.get("model"))) is not None:
+            return refused
+        self.asked.append(body["model"])
+        client = httpx2.AsyncClient(timeout=240)
+        asked = client.build_request("POST", f"{self.url}{request.url.path}", json=body)
+        answer = await client.send(asked, stream=True)
+
+        async def blocks() -> AsyncIterator[bytes]:
+            try:
+                async for block in answer.aiter_bytes():
+                    yield block
+            finally:
+                await answer.aclose()
+                await client.aclose()
+
+        return StreamingResponse(blocks(), answer.status_code, media_type=answer.headers.get("content-type"))
+
+    async def _refusal(self, named: Any) -> Response | None:
+        """What it says where there is no such model, or that is not there; None once it is."""
+        if named is None:
+            return _error(400, "model name is missing from the request")
+        name = next((name for name, aliases in self.models.items() if named in (name, *aliases)), None)
+        if name is None:
+            return _error(400, f"model '{named}' not found")
+        if self.status[name] == "loaded":
+            return None
+        if not self.autoload:
+            return _error(400, "model is not loaded")
+        if self.loading is None:
+            return _error(500, f"model name={name} failed to load")
+        self.status[name] = "loading"
+        until = self._until.setdefault(name, asyncio.get_running_loop().time() + self.loading)
+        await asyncio.sleep(max(0.0, until - asyncio.get_running_loop().time()))
+        self.status[name] = "loaded"
+        return None
+
+
+def _error(code: int, message: str) -> Response:
+    return JSONResponse({"error": {"code": code, "message": message, "type": "invalid_request_error"}}, code)
