@@ -1,4 +1,4 @@
-"""Before a llama-server that runs several models: one is named, loaded, and asked for by its name."""
+"""Before a server that runs several models: one is named, loaded, and asked for by its name or at its address."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import httpx2
 import pytest
 from typer.testing import CliRunner
 
-from engines.fake_router import FakeRouter
+from engines.fake_router import FakeRouter, FakeSwap
 from engines.fake_vllm import serving
 from engines.peers import llama_server
 from live_server import listening
 from toolgram.cli.app import app
 from toolgram.cli.inputs import BadInput
+from toolgram.cli.options import Kind
 from toolgram.cli.serve import Remote
 from toolgram.cli.upstream import Upstream, connect
 from toolgram.engines.remote import identify
@@ -114,3 +115,53 @@ def test_one_that_nobody_loads_is_told(server: str) -> None:
             answer = httpx2.post(f"{address}/v1/chat/completions", json=HI)
         assert answer.status_code == 503
         assert "model is not loaded" in answer.json()["error"]["message"]
+
+
+@contextmanager
+def swapping(server: str, *models: str) -> Iterator[tuple[FakeSwap, str]]:
+    swap = FakeSwap(server, *models)
+    with serving(swap.app) as url:
+        yield swap, url
+
+
+def test_which_model_of_llama_swap_must_be_said(server: str) -> None:
+    with swapping(server, "small", "org/large:Q4") as (swap, url):
+        with pytest.raises(BadInput, match=f"{url} runs small, org/large:Q4: say which with --upstream-model NAME"):
+            connect(Upstream((url,)), None)
+        with pytest.raises(BadInput, match=r"has no model 'smal'; did you mean 'small'\?"):
+            connect(Upstream((url,), model="smal"), None)
+        assert swap.running == "small"
+
+
+def test_a_model_of_llama_swap_is_asked_at_its_own_address(server: str) -> None:
+    with swapping(server, "small", "org/large:Q4") as (swap, url):
+        found = connect(Upstream((f"{url}/v1",), model="org/large:Q4"), None)
+        assert (found.name, found.kind, found.urls) == (
+            "org/large:Q4",
+            Kind.llama_server,
+            (f"{url}/upstream/org/large:Q4",),
+        )
+        assert found.template.model == "org/large:Q4, SmolLM2-135M-Instruct.Q4_1"
+        assert swap.running == "org/large:Q4"
+        remote = Remote((found,), (), Settings(), None, (None,))
+        with listening(create_app(remote.served(), remote.settings)) as address:
+            swap.running = "small"
+            assert httpx2.get(f"{address}/health").json()["status"] == "ok"
+            assert swap.running == "small"  # to ask for its health does not load it
+            answer = httpx2.post(f"{address}/v1/chat/completions", json=HI, timeout=60)
+        assert (answer.status_code, swap.running) == (200, "org/large:Q4")
+
+
+def test_a_model_of_llama_swap_is_waited_for(
+    server: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(identify, "_SECONDS", 0.3)
+    with swapping(server, "small", "large") as (swap, url):
+        swap.loading = 1.0
+        assert connect(Upstream((url,), model="large"), None).name == "large"
+    assert capfd.readouterr().err.startswith(f"waiting for {url}/upstream/large: {url}/upstream/large is silent")
+
+
+def test_the_only_model_of_llama_swap_need_not_be_named(server: str) -> None:
+    with swapping(server, "small") as (_, url):
+        assert connect(Upstream((url,)), None).name == "small"

@@ -1,7 +1,5 @@
-"""A llama-server that runs several models: it passes on what names one of them, and refuses the rest.
-
-As llama.cpp 0.7.0 answers when it is started without a model; behind it stands a real llama-server of one.
-"""
+"""Servers that run several models, each in front of a real llama-server of one: a llama-server that was started without
+a model, as 0.7.0 of it answers, and llama-swap, by its source of August 2026."""
 
 from __future__ import annotations
 
@@ -73,27 +71,14 @@ class FakeRouter:
             return JSONResponse({**PROPS, "models_autoload": self.autoload})
         if (refused := await self._refusal(request.query_params["model"])) is not None:
             return refused
-        async with httpx2.AsyncClient() as client:
-            return JSONResponse((await client.get(f"{self.url}/props")).json())
+        return await _passed_on(f"{self.url}/props", "GET", b"")
 
     async def _passed_on(self, request: Request) -> Response:
         body = await request.json()
         if (refused := await self._refusal(body.get("model"))) is not None:
             return refused
         self.asked.append(body["model"])
-        client = httpx2.AsyncClient(timeout=240)
-        asked = client.build_request("POST", f"{self.url}{request.url.path}", json=body)
-        answer = await client.send(asked, stream=True)
-
-        async def blocks() -> AsyncIterator[bytes]:
-            try:
-                async for block in answer.aiter_bytes():
-                    yield block
-            finally:
-                await answer.aclose()
-                await client.aclose()
-
-        return StreamingResponse(blocks(), answer.status_code, media_type=answer.headers.get("content-type"))
+        return await _passed_on(f"{self.url}{request.url.path}", "POST", await request.body())
 
     async def _refusal(self, named: Any) -> Response | None:
         """What it says where there is no such model, or that is not there; None once it is."""
@@ -113,6 +98,65 @@ class FakeRouter:
         await asyncio.sleep(max(0.0, until - asyncio.get_running_loop().time()))
         self.status[name] = "loaded"
         return None
+
+
+class FakeSwap:
+    """The models by name, the first of which runs; `loading`: how long it takes until another one does."""
+
+    def __init__(self, url: str, *models: str) -> None:
+        self.url = url
+        self.models = models
+        self.running = models[0] if models else ""
+        self.loading = 0.0
+        self.starts: list[str] = []
+        every = ["GET", "POST"]
+        routes = [
+            Route("/v1/models", self._models),
+            Route("/health", self._health),
+            Route("/upstream/{path:path}", self._upstream, methods=every),
+        ]
+        self.app = Starlette(routes=routes)
+
+    async def _models(self, request: Request) -> Response:
+        state = {True: "loaded", False: "unloaded"}
+        cards = [{"id": name, "status": {"value": state[name == self.running]}} for name in self.models]
+        return JSONResponse({"data": [{**card, "object": "model", "owned_by": "llama-swap"} for card in cards]})
+
+    async def _health(self, request: Request) -> Response:
+        return Response("OK", media_type="text/plain")
+
+    async def _upstream(self, request: Request) -> Response:
+        path = request.path_params["path"]
+        name = next((name for name in self.models if path.startswith(f"{name}/")), None)
+        if name is None:
+            return Response("model not found", 404)
+        if name != self.running:
+            if name not in self.starts:
+                self.starts.append(name)
+                asyncio.get_running_loop().call_later(self.loading, self._started, name)
+            while self.running != name:
+                await asyncio.sleep(0.01)
+        return await _passed_on(f"{self.url}/{path.removeprefix(f'{name}/')}", request.method, await request.body())
+
+    def _started(self, name: str) -> None:
+        self.starts.remove(name)
+        self.running = name
+
+
+async def _passed_on(url: str, method: str, body: bytes) -> Response:
+    client = httpx2.AsyncClient(timeout=240)
+    headers = {"content-type": "application/json"}
+    answer = await client.send(client.build_request(method, url, content=body, headers=headers), stream=True)
+
+    async def blocks() -> AsyncIterator[bytes]:
+        try:
+            async for block in answer.aiter_bytes():
+                yield block
+        finally:
+            await answer.aclose()
+            await client.aclose()
+
+    return StreamingResponse(blocks(), answer.status_code, media_type=answer.headers.get("content-type"))
 
 
 def _error(code: int, message: str) -> Response:

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
+from urllib.parse import quote
 
 import typer
 
@@ -15,7 +16,7 @@ from toolgram.cli import inputs
 from toolgram.cli.inputs import BadInput
 from toolgram.cli.options import Backend, Kind
 from toolgram.engines.base import Engine, SamplingDefaults
-from toolgram.engines.remote.http import Http, Refused, Unavailable
+from toolgram.engines.remote.http import Http, Refused, Silent, Unavailable
 from toolgram.engines.remote.identify import NAMES, Identity, Loading, ServerKind, identify
 from toolgram.errors import EngineError, ModelError, nearest
 from toolgram.gguf_files import name_of
@@ -69,6 +70,7 @@ class Connection:
     found: str
     defaults: SamplingDefaults
     context: int | None = None
+    alive: str | None = None
 
     @property
     def enforces(self) -> bool:
@@ -91,7 +93,9 @@ class Connection:
             case Kind.llama_server:
                 from toolgram.engines.remote.llama_server import LlamaServer
 
-                return LlamaServer(self.urls[0], model=self.model, api_key=self.api_key, timeout=timeout)
+                return LlamaServer(
+                    self.urls[0], model=self.model, alive=self.alive, api_key=self.api_key, timeout=timeout
+                )
             case Kind.sglang:
                 from toolgram.engines.remote.sglang import Sglang
 
@@ -103,9 +107,10 @@ class Connection:
                 return OpenAICompletions(self.urls[0], self.model or "", api_key=self.api_key, timeout=timeout)
 
 
-def connect(upstream: Upstream, template: Path | None, *, wait: bool = False) -> Connection:
+def connect(upstream: Upstream, template: Path | None, *, wait: bool = False, loads: bool = False) -> Connection:
     """Asks the servers what they are. With `wait`, as before they are served, until they answer, unless all that they
     could say is given; and whether they enforce what they take, which an engine asks before its first grammar, too.
+    One that `loads` its model when it is asked is given the time for that.
 
     Raises BadInput for what does not go together or is missing, Unavailable where nothing answers.
     """
@@ -113,7 +118,9 @@ def connect(upstream: Upstream, template: Path | None, *, wait: bool = False) ->
     upstream = replace(upstream, urls=urls)
     given = upstream.kind is not None and template is not None
     given = given and (upstream.model is not None or upstream.kind in (Kind.vllm, Kind.llama_server))
-    found = _asked(upstream, wait=wait, given=given)
+    found = _asked(upstream, wait=wait, loads=loads, given=given and not loads)
+    if found and found[0].kind == "llama-swap":
+        return _of_swap(upstream, found[0], template, wait=wait)
     kind = _kind(upstream, found)
     if kind is not Kind.vllm and len(urls) > 1:
         raise BadInput("several upstreams are possible only before vLLM")
@@ -132,6 +139,15 @@ def connect(upstream: Upstream, template: Path | None, *, wait: bool = False) ->
         urls, kind, name, model, chat_template, upstream.api_key, backend, said, defaults, first.context
     )
     return _checked(connection) if found and wait else connection
+
+
+def _of_swap(upstream: Upstream, swap: Identity, template: Path | None, *, wait: bool) -> Connection:
+    """A model that llama-swap runs: it is at an address of its own there, which starts it."""
+    name = _named(upstream.model, swap)
+    url = f"{swap.url}/upstream/{quote(name, safe='/:')}"
+    found = connect(replace(upstream, urls=(url,), model=None), template, wait=wait, loads=True)
+    named = replace(found.template, model=_called(name, found.template.model))
+    return replace(found, name=name, template=named, alive=swap.url)
 
 
 def _checked(connection: Connection) -> Connection:
@@ -165,7 +181,7 @@ def _checked(connection: Connection) -> Connection:
     return connection
 
 
-def _asked(upstream: Upstream, *, wait: bool, given: bool) -> tuple[Identity, ...]:
+def _asked(upstream: Upstream, *, wait: bool, loads: bool, given: bool) -> tuple[Identity, ...]:
     """What those servers say that answer; nothing, with a warning, where none does and all is `given`."""
     waiting = False
     while True:
@@ -175,7 +191,7 @@ def _asked(upstream: Upstream, *, wait: bool, given: bool) -> tuple[Identity, ..
             if given:
                 typer.echo(f"warning: {error}", err=True)
                 return ()
-            if not (wait or isinstance(error, Loading)):
+            if not (wait or isinstance(error, Loading) or (loads and isinstance(error, Silent))):
                 raise
             if not waiting:
                 typer.echo(f"waiting for {', '.join(upstream.urls)}: {error}", err=True)
@@ -228,17 +244,29 @@ def _kind_of(kind: Kind) -> ServerKind:
 
 def _model(named: str | None, kind: Kind, found: Identity) -> str | None:
     """The server's name for the model; None where it needs none. Raises BadInput where it is none of its models."""
-    if kind is Kind.llama_server and not found.by_name:
+    if found.by_name:
+        return _named(named, found)
+    if kind is Kind.llama_server:
         return named
-    if found.by_name and named is None and not found.model:
-        raise BadInput(
-            f"{found.url} runs {', '.join(found.models) or 'no model'}: say which with --upstream-model NAME"
-        )
-    if named is not None and found.models and named not in found.models:
-        raise BadInput(f"{found.url} has no model {named!r}; {nearest(named, found.models)}")
     if named is None and kind is not Kind.vllm and not found.models:
         raise BadInput(f"{found.url} does not tell its models: give --upstream-model NAME")
-    return named or found.model or (found.models[0] if found.models else None)
+    return _known(named, found) or (found.models[0] if found.models else None)
+
+
+def _named(named: str | None, found: Identity) -> str:
+    """Which of several models is meant. Raises BadInput where that is not said, or it is none of them."""
+    name = _known(named, found) or found.model
+    if not name:
+        models = ", ".join(found.models) or "no model"
+        raise BadInput(f"{found.url} runs {models}: say which with --upstream-model NAME")
+    return name
+
+
+def _known(named: str | None, found: Identity) -> str | None:
+    """The name. Raises BadInput where the server has models, and none that is called so."""
+    if named is not None and found.models and named not in found.models:
+        raise BadInput(f"{found.url} has no model {named!r}; {nearest(named, found.models)}")
+    return named
 
 
 def _base_name(model: str) -> str:

@@ -41,6 +41,10 @@ class Unavailable(EngineError):
         self.status = status  # that it answered with
 
 
+class Silent(Unavailable):
+    """A server that does not answer in time: it may be at work."""
+
+
 class Refused(EngineError):
     """A server that answers that the request is wrong."""
 
@@ -179,8 +183,10 @@ class Http:
         return _whole(value) if _SURROGATE.search(data) else value  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - JSON
 
     def _unreachable(self, error: httpx2.HTTPError) -> Unavailable:
-        what = "is silent" if isinstance(error, httpx2.ReadTimeout) else "cannot be reached, or broke off"
-        return Unavailable(f"{self.url} {what}: {str(error) or type(error).__name__}")
+        said = str(error) or type(error).__name__
+        if isinstance(error, httpx2.ReadTimeout):
+            return Silent(f"{self.url} is silent: {said}")
+        return Unavailable(f"{self.url} cannot be reached, or broke off: {said}")
 
     def _refusal(self, status: int, body: bytes) -> EngineError:
         said = _complaint(body)

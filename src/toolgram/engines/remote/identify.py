@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from toolgram.engines.remote.http import Http, Json, Refused, Unavailable
 
-ServerKind = Literal["vllm", "sglang", "llama-server", "ollama", "toolgram", "other"]
+ServerKind = Literal["vllm", "sglang", "llama-server", "llama-swap", "ollama", "toolgram", "other"]
 
 _SECONDS = 5.0
 # What each server writes into `owned_by` of its list of models.
@@ -17,12 +17,14 @@ _OWNERS: dict[str, ServerKind] = {
     "vllm": "vllm",
     "sglang": "sglang",
     "llamacpp": "llama-server",
+    "llama-swap": "llama-swap",
     "toolgram": "toolgram",
 }
 NAMES: dict[ServerKind, str] = {
     "vllm": "vLLM",
     "sglang": "SGLang",
     "llama-server": "llama-server",
+    "llama-swap": "llama-swap",
     "ollama": "Ollama",
     "toolgram": "a server of toolgram",
     "other": "a server of an unknown kind",
@@ -36,8 +38,8 @@ class Identity:
     `tokenizer` is where the tokenizer's files are: a folder on the server's machine, or `org/repo`; `weights` is where
     those of the model are, which goes by any name. `tool_use` is the chat template for conversations with tools, where
     there is another one. `backend` is what enforces grammars there, and `context` how many tokens a prompt and its
-    answer may have together. Where each request names one of the `models`
-    (`by_name`), the rest is about `model`, and empty where none was named and there are several.
+    answer may have together. One that runs several `models` is asked `by_name`: then the rest is about `model`, and
+    empty where that is none of them.
     """
 
     url: str
@@ -76,6 +78,9 @@ async def identify(http: Http, model: str | None = None) -> Identity:
     match kind or await _other_kind(http):
         case "llama-server":
             return await _llama_server(http, cards, model)
+        case "llama-swap":  # each is at an address of its own, `/upstream/NAME`
+            only = models[0] if len(models) == 1 else ""
+            return Identity(http.url, "llama-swap", models=models, by_name=True, model=only)
         case "vllm":
             return await _vllm(http, cards, model)
         case "sglang":

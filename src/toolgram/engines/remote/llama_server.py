@@ -39,6 +39,7 @@ class LlamaServer:
     """A llama-server at `url`, such as http://127.0.0.1:9931.
 
     One that runs several models (`llama-server` without a model, a router) is asked for the `model` of that name.
+    `alive` is the address of what starts the server when it is asked for anything, and tells its health without that.
     A constraint with a trigger (`constraint.lazy()`) is enforced from the trigger on. `timeout` is how many seconds the
     server may be silent, a wait for a free slot included.
 
@@ -49,11 +50,18 @@ class LlamaServer:
     capabilities = Capabilities(dialects=("gbnf",), special_tokens=True, lazy=True, token_ids=True)
 
     def __init__(
-        self, url: str, *, model: str | None = None, api_key: str | None = None, timeout: float = 120.0
+        self,
+        url: str,
+        *,
+        model: str | None = None,
+        alive: str | None = None,
+        api_key: str | None = None,
+        timeout: float = 120.0,
     ) -> None:
         # An idle connection keeps one of the server's few threads for seconds, in which others wait.
         self._http = Http(url, api_key=api_key, timeout=timeout, idle=0)
         self._tokens = ServerTokens(self._encode)
+        self._alive = self._http if alive is None else Http(alive, api_key=api_key, idle=0)
         self._named: Json = {} if model is None else {"model": model}
 
     async def generate(
@@ -105,11 +113,12 @@ class LlamaServer:
 
     async def check(self) -> None:
         """Raises EngineError unless the server is well."""
-        await self._http.get("/health", timeout=CHECK_SECONDS)
+        await self._alive.get("/health", timeout=CHECK_SECONDS)
 
     async def aclose(self) -> None:
         """Close the connections; the server stays."""
         await self._http.aclose()
+        await self._alive.aclose()
 
     async def _encode(self, text: str) -> list[tuple[int, str]]:
         body = {**self._named, "content": text, "add_special": False, "parse_special": True, "with_pieces": True}
