@@ -179,6 +179,25 @@ def test_tools_may_be_added_in_the_conversation() -> None:
     ]
 
 
+def test_of_tools_of_one_name_that_are_added_the_last_one_holds() -> None:
+    def f(about: str) -> dict[str, Any]:
+        return {"type": "function", "name": "f", "description": about, "parameters": {"type": "object"}}
+
+    found = {
+        "type": "tool_search_output",
+        "call_id": "c",
+        "execution": "client",
+        "tools": [f("2"), {**f("3"), "name": "g"}],
+    }
+    searched = {"type": "tool_search_call", "call_id": "c", "execution": "client", "arguments": {"query": "f"}}
+    body = {"input": [{"role": "user", "content": "Run."}, searched, found], "tools": [f("1")]}
+    read = read_responses_request(body).generation
+    assert [(tool.name, tool.description) for tool in read.request.tools] == [("f", "2"), ("g", "3")]
+    assert read.ignored == ("input.tool_search_call",)
+    with pytest.raises(toolgram.InvalidRequest, match="two tools are named 'f'"):
+        read_responses_request({**body, "tools": [f("1"), f("1")]})
+
+
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}
 CLAUDE: dict[str, Any] = {
     "model": "local",

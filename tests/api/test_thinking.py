@@ -9,6 +9,7 @@ import pytest
 import toolgram
 from toolgram.api.chat.request import read_chat_request
 from toolgram.api.messages.request import read_messages_request
+from toolgram.api.responses.request import read_responses_request
 
 ASKED: Any = [{"role": "user", "content": "Hi."}]
 SHOWS = "{{ enable_thinking }} {{ thinking }} {{ thinking_mode }} {{ reasoning_effort }}|{{ messages[-1].content }}"
@@ -34,6 +35,8 @@ def told(**fields: Any) -> tuple[str, int | None, tuple[str, ...]]:
         ({"thinking": {"type": "adaptive"}}, (ON, None, ())),
         ({"enable_thinking": False}, (OFF, None, ())),
         ({"enable_thinking": True, "thinking_budget": 64}, (ON, 64, ())),
+        ({"thinking_token_budget": 64}, (NOTHING, 64, ())),
+        ({"thinking_budget_tokens": 64}, (NOTHING, 64, ())),
         ({"reasoning": {"effort": "low"}}, (NOTHING + "low", None, ())),
         ({"reasoning": {"effort": "none"}}, (OFF, None, ())),
         ({"reasoning": {"effort": "auto"}}, (NOTHING, None, ())),
@@ -60,6 +63,30 @@ def told(**fields: Any) -> tuple[str, int | None, tuple[str, ...]]:
 )
 def test_what_a_template_is_told(fields: dict[str, Any], expected: Any) -> None:
     assert told(**fields) == expected
+
+
+def test_an_effort_may_change_in_the_course_of_a_conversation() -> None:
+    def told_by_messages(*turns: dict[str, Any], **fields: Any) -> object:
+        body = {"model": "m", "max_tokens": 9, "messages": [*ASKED, *turns], **fields}
+        return read_messages_request(body).request.chat_template_kwargs
+
+    def told_by_responses(*items: dict[str, Any], **fields: Any) -> object:
+        read = read_responses_request({"input": [*ASKED, *items], **fields})
+        return read.generation.request.chat_template_kwargs, read.generation.ignored
+
+    def changed(effort: str | None) -> dict[str, Any]:
+        return {"role": "system", "content": [], "output_config": {"effort": effort}}
+
+    def updated(effort: str) -> dict[str, Any]:
+        return {"type": "configuration_update", "reasoning": {"effort": effort}}
+
+    high = {"reasoning_effort": "high"}
+    assert told_by_messages(changed("low"), changed("high"), output_config={"effort": "max"}) == high
+    assert told_by_messages(changed(None), output_config={"effort": "high"}) == high
+    assert told_by_responses(updated("low"), updated("high"), reasoning={"effort": "max"}) == (high, ())
+    assert told_by_responses(reasoning={"effort": "high"}) == (high, ())
+    other = {"type": "configuration_update", "text": {"verbosity": "low"}}
+    assert told_by_responses(other, reasoning={"effort": "high"}) == (high, ("input.configuration_update.text",))
 
 
 @pytest.mark.parametrize(("type_", "expected"), [("disabled", OFF), ("adaptive", ON)])

@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, ConfigDict, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    WithJsonSchema,
+    field_validator,
+)
 from pydantic.config import JsonDict
 
 from toolgram.conversation.fields import (
@@ -38,6 +45,7 @@ from toolgram.conversation.tool_shapes import Function, FunctionType, Tool, func
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 OF_TOOLS = ("tool", "function")
 """The roles of what a tool answered."""
+OF_SYSTEM = ("system", "developer")
 
 # Messages -----------------------------------------------------------------------------------------------------------
 
@@ -144,7 +152,8 @@ _NO_OBJECT: JsonDict = {"properties": {"content": {"not": {"type": "object"}}}}
 class ChatMessage(Fields):
     """One message of the conversation; further fields are the template's to read.
 
-    What a tool answered may be an object, which is shown as its JSON text.
+    What a tool answered may be an object, which is shown as its JSON text. One of the system may bring tools that can
+    be called from then on, as in Kimi's API.
     """
 
     model_config = ConfigDict(json_schema_extra={"anyOf": [_OF_A_TOOL, _NO_OBJECT]})
@@ -158,6 +167,13 @@ class ChatMessage(Fields):
     reasoning: str | None = None
     tool_calls: Many[Call] | None = None
     function_call: LegacyCall | None = None
+    tools: Many[Tool] | None = None
+
+    @field_validator("tools", mode="wrap")
+    @classmethod
+    def _are_offered(cls, value: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        """Beside what others say they are the template's to read."""
+        return check(value) if info.data.get("role") in OF_SYSTEM else None
 
     @field_validator("content")
     @classmethod

@@ -143,7 +143,7 @@ def request_of(body: ChatBody, given: Json) -> Request:
 
     Raises InvalidRequest for what does not go together.
     """
-    tools = tools_of(body, given)
+    tools = _with_brought(tools_of(body, given), body, given)
     continues = body.continue_final_message or False
     last, at = body.messages[-1], f"/messages/{len(body.messages) - 1}"
     if continues and last.role != "assistant":
@@ -158,8 +158,11 @@ def request_of(body: ChatBody, given: Json) -> Request:
     if isinstance(form, GivenGrammar) and tools:
         raise InvalidRequest(form.pointer, "does not go with tools, which have a grammar of theirs")
     adds = body.add_generation_prompt
+    said = {at: message for at, message in enumerate(map(message_json, body.messages, given["messages"])) if message}
+    if not said:
+        raise InvalidRequest("/messages", "must hold more than tools")
     return Request(
-        messages=with_inputs(map(message_json, body.messages, given["messages"]), names_of_custom(tools)),
+        messages=with_inputs(said.values(), names_of_custom(tools)),
         tools=tools,
         tool_choice=_choice(body, tools),
         parallel_tool_calls=body.parallel_tool_calls if body.functions is None else False,
@@ -177,6 +180,7 @@ def request_of(body: ChatBody, given: Json) -> Request:
             **({} if thinking.on is None else as_variables(on=thinking.on)),
             **template_kwargs(body.chat_template_kwargs or {}, body.reasoning_effort or thinking.effort),
         },
+        places={f"/messages/{at}": f"/messages/{old}" for at, old in enumerate(said) if at != old},
     )
 
 
@@ -206,8 +210,10 @@ def placed(places: Mapping[str, str], pointer: str) -> str:
 
 def message_json(message: ChatMessage, given: Json) -> Json:
     """The message as templates print it: as given, with refusals and objects as text, every call that of a function,
-    and reasoning under one name.
+    and reasoning under one name; without the tools that it brings, and empty where it brings nothing else.
     """
+    if message.tools is not None:
+        given = {key: value for key, value in given.items() if key != "tools"} if given.get("content") else {}
     changed = dict[str, Any]()
     if isinstance(message.content, Mapping):
         changed["content"] = json.dumps(given["content"], ensure_ascii=False)
@@ -261,6 +267,16 @@ def tools_of(body: ChatBody, given: Json) -> tuple[Tool, ...]:
             for at, (function, source) in functions
         ]
     )
+
+
+def _with_brought(tools: tuple[Tool, ...], body: ChatBody, given: Json) -> tuple[Tool, ...]:
+    """The tools with those that messages of the system bring, of which the last one of a name holds."""
+    known = {tool.name: tool for tool in tools}
+    for at, (message, source) in enumerate(zip(body.messages, given["messages"], strict=True)):
+        brought = enumerate(zip(message.tools or (), source.get("tools") or () if message.tools else (), strict=True))
+        told = [_tool(tool, shown, f"/messages/{at}/tools/{number}") for number, (tool, shown) in brought]
+        known |= {tool.name: tool for tool in distinct(told)}
+    return tuple(known.values())
 
 
 def names_of_custom(tools: Iterable[Tool]) -> frozenset[str]:

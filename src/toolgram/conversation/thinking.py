@@ -1,6 +1,7 @@
 """Whether and how long a model is to reason, by the names of other APIs than OpenAI's.
 
-`thinking` is DeepSeek's, GLM's and Kimi's, `reasoning` OpenRouter's, `enable_thinking` and `thinking_budget` Qwen's::
+`thinking` is DeepSeek's, GLM's and Kimi's, `reasoning` OpenRouter's, `enable_thinking` and `thinking_budget` Qwen's;
+vLLM's name for a budget is `thinking_token_budget`, llama-server's `thinking_budget_tokens`::
 
     {"thinking": {"type": "disabled"}}
     {"reasoning": {"effort": "low", "max_tokens": 2000}}
@@ -27,6 +28,7 @@ def _said(effort: Any) -> Any:
 SaidEffort = Annotated[Effort | None, BeforeValidator(_said)]
 """An effort as clients tell it: what leaves it to the model ("auto"; Groq's name is "default") is none."""
 _TYPES = ("enabled", "disabled", "adaptive", "auto")
+_BUDGETS = ("thinking_budget", "thinking_token_budget", "thinking_budget_tokens")
 _OPENROUTERS = frozenset(("effort", "enabled", "max_tokens"))
 
 
@@ -63,9 +65,10 @@ def thinking_of(fields: Mapping[str, Any]) -> Thinking:
     if isinstance(enabled := fields.get("enable_thinking"), bool):
         on = enabled
         heeded.add("enable_thinking")
-    if (budget := _count(fields, "thinking_budget")) is not None:
-        most = budget
-        heeded.add("thinking_budget")
+    for name in _BUDGETS:
+        if (budget := _count(fields, name)) is not None:
+            most = budget
+            heeded.add(name)
     return Thinking(on, effort, None if on is False else most, frozenset(heeded))
 
 

@@ -210,11 +210,18 @@ Blocks = Annotated[
 ]
 
 
+class ChangedEffort(Fields):
+    """How long the model is to reason from then on."""
+
+    effort: SaidEffort = None
+
+
 class Turn(Fields):
-    """One turn of the conversation."""
+    """One turn of the conversation; one of the system may change the effort, so that what stands before it stays."""
 
     role: Literal["user", "assistant", "system"]
     content: Blocks
+    output_config: ChangedEffort | None = None
 
 
 class AnthropicTool(Fields):

@@ -354,8 +354,9 @@ def _format(body: CountBody) -> ResponseFormat | None:
 
 
 def _template_kwargs(body: CountBody) -> Mapping[str, Any]:
-    """`thinking` and `output_config.effort`, under the names by which chat templates know them."""
-    effort = None if body.output_config is None else body.output_config.effort
+    """`thinking` and the last `output_config.effort`, under the names by which chat templates know them."""
+    told = [body.output_config, *(turn.output_config for turn in body.messages)]
+    effort = next((config.effort for config in reversed(told) if config is not None and config.effort), None)
     known: Json = {} if effort is None else {"reasoning_effort": effort}
     if body.thinking is not None:
         known |= as_variables(on=body.thinking.type != "disabled")

@@ -206,15 +206,30 @@ _ITEMS = {
     "custom_tool_call_output": "output",
     "reasoning": "reasoning",
     "additional_tools": "tools",
+    "tool_search_output": "tools",
+    "configuration_update": "configuration",
     **{kind: kind for kind in ("mcp_list_tools", "mcp_call", "mcp_approval_request", "mcp_approval_response")},
 }
 
 
 class ToolsItem(Fields):
-    """Tools that were added in the course of the conversation."""
+    """Tools that were added in the course of the conversation, or found by a client's search."""
 
-    type: Literal["additional_tools"]
-    tools: Many[Tool]
+    type: Literal["additional_tools", "tool_search_output"]
+    tools: Many[Tool] | None = None
+
+
+class ChangedReasoning(Fields):
+    """How long the model is to reason from then on."""
+
+    effort: SaidEffort = None
+
+
+class ConfigurationItem(Fields):
+    """A change of what the body says, so that what stands before it stays as it was."""
+
+    type: Literal["configuration_update"]
+    reasoning: ChangedReasoning | None = None
 
 
 class OtherItem(Fields):
@@ -237,6 +252,7 @@ Item = Annotated[
     | Annotated[OutputItem, of("output")]
     | Annotated[ReasoningItem, of("reasoning")]
     | Annotated[ToolsItem, of("tools")]
+    | Annotated[ConfigurationItem, of("configuration")]
     | Annotated[ReferenceItem, of("reference")]
     | Annotated[McpListItem, of("mcp_list_tools")]
     | Annotated[McpCallItem, of("mcp_call")]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from toolgram.api.responses.mcp import Answers, ApprovedCall
+from toolgram.conversation.thinking import Effort
 from toolgram.errors import InvalidRequest
 
 Message = dict[str, Any]
@@ -30,11 +31,13 @@ class _Turn:
 
 
 class Conversation:
-    """Items become messages one by one; `left_out` names what of them is shown to no model."""
+    """Items become messages one by one; `left_out` names what of them is shown to no model, and `effort` is that of the
+    last one that changes it."""
 
     def __init__(self, answers: Answers) -> None:
         self.answers = answers
         self.left_out: list[str] = []
+        self.effort: Effort | None = None
         self._turns: list[_Turn] = []
         self._callers: dict[str, _Turn] = {}
         self._approved: list[tuple[_Turn, ApprovedCall]] = []

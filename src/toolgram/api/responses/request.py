@@ -11,6 +11,7 @@ from toolgram.api.responses.body import (
     ENCRYPTED,
     LOGPROBS,
     WITHOUT_EFFECT,
+    ConfigurationItem,
     Content,
     CustomCallItem,
     FunctionCallItem,
@@ -109,7 +110,7 @@ _OF_THE_SERVER = frozenset(
         *("web_search_call", "file_search_call", "image_generation_call", "code_interpreter_call"),
         *("computer_call", "computer_call_output", "local_shell_call", "local_shell_call_output"),
         *("shell_call", "shell_call_output", "apply_patch_call", "apply_patch_call_output"),
-        *("tool_search_call", "tool_search_output", "compaction", "compaction_summary", "ghost_snapshot"),
+        *("tool_search_call", "compaction", "compaction_summary", "ghost_snapshot"),
         *("program", "program_output"),
     )
 )
@@ -205,7 +206,7 @@ def _said(body: ResponsesBody, items: Input, offered: Offer, *, is_mcp: bool) ->
 
 
 def _request(body: ResponsesBody, offered: Offer, said: Conversation) -> Request:
-    effort = None if body.reasoning is None else body.reasoning.effort
+    effort = said.effort or (None if body.reasoning is None else body.reasoning.effort)
     return Request(
         messages=with_inputs(said.messages, names_of_custom(offered.tools)),
         tools=offered.tools,
@@ -246,6 +247,9 @@ def _item(said: Conversation, item: Item, pointer: str, offered: Offer) -> None:
             said.reason(_reasoning(item), pointer)
         case ToolsItem():
             pass  # its tools are among those offered
+        case ConfigurationItem():
+            said.effort = (item.reasoning and item.reasoning.effort) or said.effort
+            said.left_out += [f"input.{item.type}.{name}" for name in item.further]
         case _ if item.type in _OF_THE_SERVER:
             said.left_out.append(f"input.{item.type}")
         case _:

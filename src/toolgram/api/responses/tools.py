@@ -102,7 +102,8 @@ def _server(tool: McpTools, servers: Mapping[str, str], pointer: str) -> str:
 
 
 def offer(body: ResponsesBody, said: Input, listings: Sequence[Listing] = ()) -> Offer:
-    """The tools of a body, and those that MCP servers list for it.
+    """The tools of a body, and those that MCP servers list for it; of those that items of the input add under one name
+    the last one holds.
 
     Raises InvalidRequest for two of one name, and for a grammar that cannot be enforced.
     """
@@ -125,7 +126,8 @@ def offer(body: ResponsesBody, said: Input, listings: Sequence[Listing] = ()) ->
             made = _renamed(made, seen)
             places[seen] = (namespace, tool.name)
         tools.append(made)
-    own = distinct(tools)
+    distinct([tool for tool in tools if tool.pointer.startswith("/tools/")])
+    own = tuple({tool.name: tool for tool in tools}.values())
     mcp = _of_servers(listings, {tool.name for tool in own})
     more = tuple(_of_server(seen, place, pointer) for seen, (place, pointer) in mcp.items())
     failed = next(((listing.asked.pointer, listing.error) for listing in listings if listing.error is not None), None)
@@ -199,7 +201,7 @@ def _all(body: ResponsesBody, said: Input) -> Iterator[tuple[AnyTool, str, str |
     """Every tool, where it stands, and the namespace that holds it; some are added by an item of the input."""
     lists: list[tuple[Sequence[AnyTool], str]] = [(body.tools or (), "/tools")]
     items = zip(said.items, said.places, strict=True)
-    lists += [(item.tools, f"{place}/tools") for item, place in items if isinstance(item, ToolsItem)]
+    lists += [(item.tools or (), f"{place}/tools") for item, place in items if isinstance(item, ToolsItem)]
     for tools, at in lists:
         for i, tool in enumerate(tools):
             if isinstance(tool, Namespace):

@@ -1,0 +1,66 @@
+"""Tools that a system message brings in the course of a chat, as in Kimi's API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import toolgram
+from situations import CHATML
+from toolgram.conversation.request import parse_request
+
+NAMED = {"type": "function", "function": {"name": "g"}}
+
+
+def tool(name: str, about: str = "") -> dict[str, Any]:
+    return {"type": "function", "function": {"name": name, "description": about, "parameters": {"type": "object"}}}
+
+
+def chat(*messages: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": "Hi."}, *messages], **fields}
+
+
+def test_they_can_be_called_and_are_shown() -> None:
+    body = chat({"role": "system", "tools": [tool("g", "Gets it.")]}, tools=[tool("f")], tool_choice=NAMED)
+    plan = toolgram.plan(body, CHATML)
+    assert "Gets it." in plan.prompt
+    assert [tool.name for tool in plan.request.callable_tools] == ["g"]
+    assert [message["role"] for message in plan.request.messages] == ["user"]  # it says nothing else
+    assert plan.constraint is not None
+    assert '"name": "g"' in plan.constraint.grammar.sample(1)
+
+
+def test_where_no_others_are_offered() -> None:
+    plan = toolgram.plan(chat({"role": "developer", "content": "Go on.", "tools": [tool("g")]}), CHATML)
+    assert [(tool.name, tool.pointer) for tool in plan.request.tools] == [("g", "/messages/1/tools/0/function")]
+    assert plan.request.messages[1] == {"role": "developer", "content": "Go on."}
+
+
+def test_of_one_name_the_last_one_holds() -> None:
+    again = ({"role": "system", "tools": [tool("f", str(number))]} for number in (2, 3))
+    request = parse_request(chat(*again, tools=[tool("f", "1"), tool("g")]))
+    assert [(tool.name, tool.description) for tool in request.tools] == [("f", "3"), ("g", "")]
+
+
+def test_what_is_wrong_has_its_place() -> None:
+    last = {"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}
+    with pytest.raises(toolgram.InvalidRequest) as raised:
+        toolgram.plan(chat({"role": "system", "tools": [tool("g")]}, last), CHATML)
+    assert raised.value.pointer == "/messages/2/content/0"
+    for wrong, pointer in (
+        ([{}], "/messages/1/tools/0"),
+        ([tool("g"), tool("g")], "/messages/1/tools/1/function/name"),
+    ):
+        with pytest.raises(toolgram.InvalidRequest) as raised:
+            parse_request(chat({"role": "system", "tools": wrong}))
+        assert raised.value.pointer.startswith(pointer)
+    with pytest.raises(toolgram.InvalidRequest, match="must hold more than tools"):
+        parse_request({"messages": [{"role": "system", "tools": [tool("g")]}]})
+
+
+def test_of_others_the_field_is_the_templates() -> None:
+    messages = chat({"role": "assistant", "content": "Yo.", "tools": ["g"]})
+    request = parse_request(messages)
+    assert request.tools == ()
+    assert list(request.messages) == messages["messages"]
