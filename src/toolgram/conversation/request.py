@@ -19,6 +19,7 @@ from toolgram.conversation.body import (
     Mode,
     NamedCustom,
     NamedFunction,
+    PlainMessage,
     RefusalPart,
 )
 from toolgram.conversation.body import ToolChoice as Choice
@@ -158,7 +159,7 @@ def request_of(body: ChatBody, given: Json) -> Request:
     if isinstance(form, GivenGrammar) and tools:
         raise InvalidRequest(form.pointer, "does not go with tools, which have a grammar of theirs")
     adds = body.add_generation_prompt
-    said = {at: message for at, message in enumerate(map(message_json, body.messages, given["messages"])) if message}
+    said = {at: message for at, message in enumerate(map(_said, body.messages, given["messages"])) if message}
     if not said:
         raise InvalidRequest("/messages", "must hold more than tools")
     return Request(
@@ -208,12 +209,19 @@ def placed(places: Mapping[str, str], pointer: str) -> str:
 # Messages -----------------------------------------------------------------------------------------------------------
 
 
-def message_json(message: ChatMessage, given: Json) -> Json:
+def _said(message: ChatMessage, given: Json) -> Json:
+    """The message without the tools that it brings; nothing where it brings nothing else."""
+    if message.tools is None:
+        return message_json(message, given)
+    if not (message.content or message.refusal or message.function_call or message.tool_calls):
+        return {}
+    return message_json(message, {key: value for key, value in given.items() if key != "tools"})
+
+
+def message_json(message: PlainMessage, given: Json) -> Json:
     """The message as templates print it: as given, with refusals and objects as text, every call that of a function,
-    and reasoning under one name; without the tools that it brings, and empty where it brings nothing else.
+    and reasoning under one name.
     """
-    if message.tools is not None:
-        given = {key: value for key, value in given.items() if key != "tools"} if given.get("content") else {}
     changed = dict[str, Any]()
     if isinstance(message.content, Mapping):
         changed["content"] = json.dumps(given["content"], ensure_ascii=False)
