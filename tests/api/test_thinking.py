@@ -80,6 +80,10 @@ def test_an_effort_may_change_in_the_course_of_a_conversation() -> None:
     def updated(effort: str) -> dict[str, Any]:
         return {"type": "configuration_update", "reasoning": {"effort": effort}}
 
+    body = {"model": "m", "max_tokens": 9, "messages": [changed("low"), *ASKED, changed("high")]}
+    assert list(read_messages_request(body).request.messages) == ASKED  # they say nothing
+    with pytest.raises(toolgram.InvalidRequest, match="must hold more than a change of the effort"):
+        read_messages_request({**body, "messages": [changed("low")]})
     high = {"reasoning_effort": "high"}
     assert told_by_messages(changed("low"), changed("high"), output_config={"effort": "max"}) == high
     assert told_by_messages(changed(None), output_config={"effort": "high"}) == high

@@ -281,9 +281,10 @@ def _with_brought(tools: tuple[Tool, ...], body: ChatBody, given: Json) -> tuple
     """The tools with those that messages of the system bring, of which the last one of a name holds."""
     known = {tool.name: tool for tool in tools}
     for at, (message, source) in enumerate(zip(body.messages, given["messages"], strict=True)):
-        brought = enumerate(zip(message.tools or (), source.get("tools") or () if message.tools else (), strict=True))
-        told = [_tool(tool, shown, f"/messages/{at}/tools/{number}") for number, (tool, shown) in brought]
-        known |= {tool.name: tool for tool in distinct(told)}
+        if message.tools:
+            brought = enumerate(zip(message.tools, source["tools"], strict=True))
+            told = [_tool(tool, shown, f"/messages/{at}/tools/{number}") for number, (tool, shown) in brought]
+            known |= {tool.name: tool for tool in distinct(told)}
     return tuple(known.values())
 
 

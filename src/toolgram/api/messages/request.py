@@ -118,6 +118,8 @@ def _request(body: CountBody) -> tuple[Request, tuple[str, ...]]:
     placed = [(turn, f"/messages/{i}") for i, turn in enumerate(body.messages)]
     for role, turns in groupby(_results_first(placed), key=lambda one: one[0].role):
         _turns(said, role, [*turns])
+    if not said.messages:
+        raise InvalidRequest("/messages", "must hold more than a change of the effort")
     tools, choice = said.offer.tools, body.tool_choice
     last = said.messages[-1]
     request = Request(
@@ -172,7 +174,9 @@ def _turns(said: _Conversation, role: str, turns: Sequence[PlacedTurn]) -> None:
     match role:
         case "system":
             for turn, pointer in turns:
-                said.add({"role": "system", "content": _instructions(said, turn, pointer)}, pointer)
+                text = _instructions(said, turn, pointer)
+                if text or turn.output_config is None:  # one that changes the effort alone says nothing
+                    said.add({"role": "system", "content": text}, pointer)
         case "user":
             for turn, pointer in turns:
                 if not turn.content and not isinstance(turn.content, str):
