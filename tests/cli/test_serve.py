@@ -350,6 +350,7 @@ def load(*_, **__):
     threading.Thread(target=threading.Event().wait).start()  # as llama.cpp loads a model: no signal ends it
     signal.raise_signal(signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it from the start
 llama_cpp.load = load
 sys.argv = ["toolgram", "ask", "Hi"]
 run()
