@@ -34,6 +34,7 @@ def test_they_can_be_called_and_are_shown() -> None:
 def test_where_no_others_are_offered() -> None:
     plan = toolgram.plan(chat({"role": "developer", "content": "Go on.", "tools": [tool("g")]}), CHATML)
     assert [(tool.name, tool.pointer) for tool in plan.request.tools] == [("g", "/messages/1/tools/0/function")]
+    assert "Go on." in plan.prompt
     assert plan.request.messages[1] == {"role": "developer", "content": "Go on."}
 
 
@@ -41,6 +42,36 @@ def test_of_one_name_the_last_one_holds() -> None:
     again = ({"role": "system", "tools": [tool("f", str(number))]} for number in (2, 3))
     request = parse_request(chat(*again, tools=[tool("f", "1"), tool("g")]))
     assert [(tool.name, tool.description) for tool in request.tools] == [("f", "3"), ("g", "")]
+
+
+DECLARES = (
+    "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}{% for message in messages %}<{{ message.role }}>"
+    "{% if message.role == 'system' and message.tools %}{{ message.tools | tojson }}{% else %}{{ message.content }}"
+    "{% endif %}{% for call in message.tool_calls or [] %}<call>{{ call.function | tojson }}</call>{% endfor %}"
+    "</{{ message.role }}>{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+"""A template that declares them where they stand, as Kimi K3's does."""
+
+
+@pytest.mark.parametrize("others", [[], [tool("f")]])
+def test_a_template_may_declare_them_where_they_stand(others: list[dict[str, Any]]) -> None:
+    template = toolgram.ChatTemplate(DECLARES, "", "</assistant>")
+    answer = {"role": "assistant", "content": "Yo."}
+    before = toolgram.plan(chat(answer, tools=others), template).prompt.removesuffix("<assistant>")
+    brings = {"role": "developer", "content": "Go on.", "tools": [tool("g")]}
+    plan = toolgram.plan(chat(answer, brings, tools=others, tool_choice=NAMED), template)
+    after = plan.prompt.removeprefix(before)
+    assert after.startswith(
+        '<system>[{"type": "function", "function": {"name": "g"'
+    )  # the prompt before stays as it was
+    assert after.endswith("</system><system>Go on.</system><assistant>")
+    assert "g" not in before
+    assert plan.constraint is not None
+    assert '"name": "g"' in plan.constraint.grammar.sample(1)
+    first = toolgram.plan({"messages": [brings, {"role": "user", "content": "Hi."}], "tools": others}, template)
+    assert first.prompt.index('"name": "g"') < first.prompt.index(
+        "</tools>"
+    )  # before the conversation, with the others
 
 
 def test_what_is_wrong_has_its_place() -> None:
@@ -56,7 +87,7 @@ def test_what_is_wrong_has_its_place() -> None:
             parse_request(chat({"role": "system", "tools": wrong}))
         assert raised.value.pointer.startswith(pointer)
     with pytest.raises(toolgram.InvalidRequest, match="must hold more than tools"):
-        parse_request({"messages": [{"role": "system", "tools": [tool("g")]}]})
+        toolgram.plan({"messages": [{"role": "system", "tools": [tool("g")]}]}, CHATML)
 
 
 def test_of_others_the_field_is_the_templates() -> None:

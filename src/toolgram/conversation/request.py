@@ -11,7 +11,6 @@ from toolgram.conversation.answers import Form, GivenGrammar, ResponseFormat, fo
 from toolgram.conversation.body import (
     AllowedTools,
     ChatBody,
-    ChatMessage,
     ChosenFunction,
     CustomCall,
     FlatNamed,
@@ -159,11 +158,8 @@ def request_of(body: ChatBody, given: Json) -> Request:
     if isinstance(form, GivenGrammar) and tools:
         raise InvalidRequest(form.pointer, "does not go with tools, which have a grammar of theirs")
     adds = body.add_generation_prompt
-    said = {at: message for at, message in enumerate(map(_said, body.messages, given["messages"])) if message}
-    if not said:
-        raise InvalidRequest("/messages", "must hold more than tools")
     return Request(
-        messages=with_inputs(said.values(), names_of_custom(tools)),
+        messages=with_inputs(map(message_json, body.messages, given["messages"]), names_of_custom(tools)),
         tools=tools,
         tool_choice=_choice(body, tools),
         parallel_tool_calls=body.parallel_tool_calls if body.functions is None else False,
@@ -181,7 +177,6 @@ def request_of(body: ChatBody, given: Json) -> Request:
             **({} if thinking.on is None else as_variables(on=thinking.on)),
             **template_kwargs(body.chat_template_kwargs or {}, body.reasoning_effort or thinking.effort),
         },
-        places={f"/messages/{at}": f"/messages/{old}" for at, old in enumerate(said) if at != old},
     )
 
 
@@ -207,15 +202,6 @@ def placed(places: Mapping[str, str], pointer: str) -> str:
 
 
 # Messages -----------------------------------------------------------------------------------------------------------
-
-
-def _said(message: ChatMessage, given: Json) -> Json:
-    """The message without the tools that it brings; nothing where it brings nothing else."""
-    if message.tools is None:
-        return message_json(message, given)
-    if not (message.content or message.refusal or message.function_call or message.tool_calls):
-        return {}
-    return message_json(message, {key: value for key, value in given.items() if key != "tools"})
 
 
 def message_json(message: PlainMessage, given: Json) -> Json:
