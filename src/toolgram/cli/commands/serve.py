@@ -312,7 +312,7 @@ def serve(
     if upstream:
         found = tuple(
             connect(Upstream(tuple(upstream), upstream_kind, name, upstream_key, upstream_backend), template, wait=True)
-            for name in upstream_model or (None,)
+            for name in dict.fromkeys(upstream_model or [None])
         )
         best = profiles_of(profiles, [(each.name, each.template) for each in found])
         remote = Remote(found, aliases, settings, log_file, tuple(best))
