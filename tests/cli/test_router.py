@@ -88,9 +88,9 @@ def test_several_are_served(server: str) -> None:
 def test_one_that_is_being_loaded_is_waited_for(
     server: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(identify, "_SECONDS", 0.3)
+    monkeypatch.setattr(identify, "_SECONDS", 2.0)
     with routed(server) as (router, url):
-        router.loading = 1.5
+        router.loading = 5.0
         assert connect(Upstream((url,), model="small"), None).name == "small"
     assert capfd.readouterr().err == f"waiting for {url}: it loads small\n"
 
@@ -155,9 +155,9 @@ def test_a_model_of_llama_swap_is_asked_at_its_own_address(server: str) -> None:
 def test_a_model_of_llama_swap_is_waited_for(
     server: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(identify, "_SECONDS", 0.3)
+    monkeypatch.setattr(identify, "_SECONDS", 2.0)
     with swapping(server, "small", "large") as (swap, url):
-        swap.loading = 1.0
+        swap.loading = 5.0
         assert connect(Upstream((url,), model="large"), None).name == "large"
     assert capfd.readouterr().err.startswith(f"waiting for {url}/upstream/large: {url}/upstream/large is silent")
 
