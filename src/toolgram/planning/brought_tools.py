@@ -15,7 +15,7 @@ from typing import Any
 from toolgram.caching import counted
 from toolgram.conversation.body import OF_SYSTEM
 from toolgram.conversation.fields import Json
-from toolgram.conversation.request import Request
+from toolgram.conversation.request import Request, Tool
 from toolgram.errors import InvalidRequest, TemplateError
 from toolgram.template.chat_template import ChatTemplate
 
@@ -47,13 +47,18 @@ def with_brought(request: Request, template: ChatTemplate) -> Request:
     ]
     if not messages:
         raise InvalidRequest("/messages", "must hold more than tools")
-    places = tuple(f"/messages/{at}/" for at in late)
+    declared = {f"/messages/{at}" for at in late}
     return replace(
         request,
         messages=tuple(message for _, message in messages),
-        tools=tuple(replace(tool, announced=not tool.pointer.startswith(places)) for tool in request.tools),
+        tools=tuple(replace(tool, announced=_owner(tool) not in declared) for tool in request.tools),
         places={f"/messages/{at}": f"/messages/{old}" for at, (old, _) in enumerate(messages) if at != old},
     )
+
+
+def _owner(tool: Tool) -> str:
+    """Where the message stands that brings a tool."""
+    return "/".join(tool.pointer.split("/", 3)[:3])
 
 
 def _brings(message: Json) -> bool:
