@@ -343,6 +343,12 @@ IMAGE: Any = {**HI, "images": ["aGk="]}
     [
         (CHAT, {"messages": [HI], "model": "other"}, 404, "there is no model 'other'; there are: 'recorded'"),
         (CHAT, {"messages": [{"role": "robot"}]}, 400, "/messages/0/role: must be"),
+        (
+            CHAT,
+            {"tools": [{"function": {"name": "f", "parameters": "a"}}]},
+            400,
+            "/tools/0/function/parameters: a schem",
+        ),
         (CHAT, {"messages": [HI, IMAGE]}, 400, "/messages/1/images/0: an image"),
         (CHAT, {"messages": [HI], "format": "yaml"}, 400, '/format: must be "json" or a JSON Schema'),
         (CHAT, {"messages": [HI], "format": {"type": "objekt"}}, 400, "/format: type"),

@@ -26,7 +26,7 @@ from toolgram.conversation.request import (
 from toolgram.conversation.schema_meant import schema_meant
 from toolgram.conversation.thinking import as_variables
 from toolgram.engines.base import Sampling
-from toolgram.errors import InvalidRequest
+from toolgram.errors import InvalidRequest, InvalidSchema
 
 _NO_TIME = re.compile(r"[+-]?0*\.?0*(ns|us|µs|ms|s|m|h)?")
 _OWN = frozenset(("thinking", "images", "tool_name"))  # fields of messages that are told under other names
@@ -41,10 +41,13 @@ class Load:
 
 
 def read_chat_request(body: Any) -> Generation | Load:
-    """What a body of `/api/chat` asks for. Raises InvalidRequest with a pointer into it."""
+    """What a body of `/api/chat` asks for. Raises InvalidRequest, or InvalidSchema, with a pointer into it."""
     given = json_of(body)
     checked = validated(OllamaChatBody, given)
     if not checked.messages:
+        for tool in _tools(checked, given):
+            if not isinstance(tool.parameters, Mapping | bool | None):  # no grammar is made, which would tell
+                raise InvalidSchema(tool.schema_pointer, "", "a schema is an object or a boolean")
         return _load(checked)
     refuse_constraints(checked, "format")
     messages, places = _messages(checked, given["messages"])
