@@ -8,8 +8,11 @@ import pytest
 
 import toolgram
 from situations import CHATML
+from toolgram.api.generation import Generation
+from toolgram.api.ollama.request import read_chat_request
 from toolgram.conversation.request import parse_request
 
+HI = {"role": "user", "content": "Hi."}
 NAMED = {"type": "function", "function": {"name": "g"}}
 
 
@@ -18,7 +21,7 @@ def tool(name: str, about: str = "") -> dict[str, Any]:
 
 
 def chat(*messages: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"messages": [{"role": "user", "content": "Hi."}, *messages], **fields}
+    return {"messages": [HI, *messages], **fields}
 
 
 def test_they_can_be_called_and_are_shown() -> None:
@@ -68,7 +71,7 @@ def test_a_template_may_declare_them_where_they_stand(others: list[dict[str, Any
     assert "g" not in before
     assert plan.constraint is not None
     assert '"name": "g"' in plan.constraint.grammar.sample(1)
-    first = toolgram.plan({"messages": [brings, {"role": "user", "content": "Hi."}], "tools": others}, template)
+    first = toolgram.plan({"messages": [brings, HI], "tools": others}, template)
     assert first.prompt.index('"name": "g"') < first.prompt.index(
         "</tools>"
     )  # before the conversation, with the others
@@ -95,3 +98,18 @@ def test_of_others_the_field_is_the_templates() -> None:
     request = parse_request(messages)
     assert request.tools == ()
     assert list(request.messages) == messages["messages"]
+
+
+def test_by_ollamas_api_too() -> None:
+    image = {"role": "user", "content": "What is this?", "images": ["aGk="]}
+    body = {"messages": [HI, {"role": "system", "tools": [tool("g", "Gets it.")]}], "tools": [tool("f")]}
+    read = read_chat_request(body)
+    assert isinstance(read, Generation)
+    plan = read.plan(CHATML)
+    assert [tool.name for tool in plan.request.tools] == ["f", "g"]
+    assert "Gets it." in plan.prompt
+    read = read_chat_request({**body, "messages": [*body["messages"], image]})
+    assert isinstance(read, Generation)
+    with pytest.raises(toolgram.InvalidRequest) as raised:
+        read.plan(CHATML)
+    assert raised.value.pointer == "/messages/2/images/0"

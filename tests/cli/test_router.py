@@ -162,6 +162,15 @@ def test_a_model_of_llama_swap_is_waited_for(
     assert capfd.readouterr().err.startswith(f"waiting for {url}/upstream/large: {url}/upstream/large is silent")
 
 
+def test_several_addresses_of_llama_swap_are_refused(server: str) -> None:
+    with (
+        swapping(server, "small") as (_, one),
+        swapping(server, "small") as (_, other),
+        pytest.raises(BadInput, match="several upstreams are possible only before vLLM"),
+    ):
+        connect(Upstream((one, other)), None)
+
+
 def test_the_only_model_of_llama_swap_need_not_be_named(server: str) -> None:
     with swapping(server, "small") as (_, url):
         assert connect(Upstream((url,)), None).name == "small"

@@ -33,6 +33,7 @@ _UNENFORCED = (
     "nothing is enforced: required calls and strict schemas are refused (--allow-unenforced asks all the same), "
     "other answers are checked when they are there"
 )
+_SEVERAL = "several upstreams are possible only before vLLM"
 _OLLAMA = (
     "its API takes neither raw prompts nor grammars. toolgram can run its model by itself: "
     "`ollama show MODEL --modelfile` names the file after FROM, and `toolgram serve --model FILE` serves it"
@@ -119,11 +120,13 @@ def connect(upstream: Upstream, template: Path | None, *, wait: bool = False, lo
     given = upstream.kind is not None and template is not None
     given = given and (upstream.model is not None or upstream.kind in (Kind.vllm, Kind.llama_server))
     found = _asked(upstream, wait=wait, loads=loads, given=given and not loads)
-    if found and found[0].kind == "llama-swap":
+    if found and found[0].kind == "llama-swap" and len(urls) == 1:
         return _of_swap(upstream, found[0], template, wait=wait)
+    if len(urls) > 1 and any(each.kind == "llama-swap" for each in found):
+        raise BadInput(_SEVERAL)
     kind = _kind(upstream, found)
     if kind is not Kind.vllm and len(urls) > 1:
-        raise BadInput("several upstreams are possible only before vLLM")
+        raise BadInput(_SEVERAL)
     first = found[0] if found else Identity("".join(urls[:1]), "other")
     model = _model(upstream.model, kind, first)
     folder = _folder(first.tokenizer, needed=template is None and not first.template)

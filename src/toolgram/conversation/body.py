@@ -150,13 +150,21 @@ _NO_OBJECT: JsonDict = {"properties": {"content": {"not": {"type": "object"}}}}
 _OF_THE_SYSTEM: JsonDict = {"properties": {"role": {"enum": list(OF_SYSTEM)}}}
 
 
-class PlainMessage(Fields):
-    """One message of any chat API; further fields are the template's to read.
+def _by_role(schema: JsonDict) -> None:
+    """Says what depends on the role of a message."""
+    fields = cast("JsonDict", schema["properties"])
+    brought, fields["tools"] = fields["tools"], {}
+    schema |= {"anyOf": [_OF_A_TOOL, _NO_OBJECT], "if": _OF_THE_SYSTEM, "then": {"properties": {"tools": brought}}}
 
-    What a tool answered may be an object, which is shown as its JSON text.
+
+class ChatMessage(Fields):
+    """One message of the conversation; further fields are the template's to read.
+
+    What a tool answered may be an object, which is shown as its JSON text. One of the system may bring tools that can
+    be called from then on, as in Kimi's API.
     """
 
-    model_config = ConfigDict(json_schema_extra={"anyOf": [_OF_A_TOOL, _NO_OBJECT]})
+    model_config = ConfigDict(json_schema_extra=_by_role)
 
     role: Role
     content: Content | None = None
@@ -167,6 +175,13 @@ class PlainMessage(Fields):
     reasoning: str | None = None
     tool_calls: Many[Call] | None = None
     function_call: LegacyCall | None = None
+    tools: Many[Tool] | None = None
+
+    @field_validator("tools", mode="wrap")
+    @classmethod
+    def _are_offered(cls, value: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
+        """Beside what others say they are the template's to read."""
+        return check(value) if info.data.get("role") in OF_SYSTEM else None
 
     @field_validator("content")
     @classmethod
@@ -175,27 +190,6 @@ class PlainMessage(Fields):
         if isinstance(value, Mapping) and info.data.get("role") not in OF_TOOLS:
             raise wrong(_CONTENT)
         return cast("Any", value)
-
-
-def _by_role(schema: JsonDict) -> None:
-    """Says what depends on the role of a message."""
-    fields = cast("JsonDict", schema["properties"])
-    brought, fields["tools"] = fields["tools"], {}
-    schema |= {"anyOf": [_OF_A_TOOL, _NO_OBJECT], "if": _OF_THE_SYSTEM, "then": {"properties": {"tools": brought}}}
-
-
-class ChatMessage(PlainMessage):
-    """One message, which, if it is the system's, may bring tools that can be called from then on, as in Kimi's API."""
-
-    model_config = ConfigDict(json_schema_extra=_by_role)
-
-    tools: Many[Tool] | None = None
-
-    @field_validator("tools", mode="wrap")
-    @classmethod
-    def _are_offered(cls, value: Any, check: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-        """Beside what others say they are the template's to read."""
-        return check(value) if info.data.get("role") in OF_SYSTEM else None
 
 
 # Tools --------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from toolgram.conversation.answers import Form, GivenGrammar, ResponseFormat, fo
 from toolgram.conversation.body import (
     AllowedTools,
     ChatBody,
+    ChatMessage,
     ChosenFunction,
     CustomCall,
     FlatNamed,
@@ -18,7 +19,6 @@ from toolgram.conversation.body import (
     Mode,
     NamedCustom,
     NamedFunction,
-    PlainMessage,
     RefusalPart,
 )
 from toolgram.conversation.body import ToolChoice as Choice
@@ -143,7 +143,7 @@ def request_of(body: ChatBody, given: Json) -> Request:
 
     Raises InvalidRequest for what does not go together.
     """
-    tools = _with_brought(tools_of(body, given), body, given)
+    tools = with_brought(tools_of(body, given), body.messages, given["messages"])
     continues = body.continue_final_message or False
     last, at = body.messages[-1], f"/messages/{len(body.messages) - 1}"
     if continues and last.role != "assistant":
@@ -204,7 +204,7 @@ def placed(places: Mapping[str, str], pointer: str) -> str:
 # Messages -----------------------------------------------------------------------------------------------------------
 
 
-def message_json(message: PlainMessage, given: Json) -> Json:
+def message_json(message: ChatMessage, given: Json) -> Json:
     """The message as templates print it: as given, with refusals and objects as text, every call that of a function,
     and reasoning under one name.
     """
@@ -263,10 +263,10 @@ def tools_of(body: ChatBody, given: Json) -> tuple[Tool, ...]:
     )
 
 
-def _with_brought(tools: tuple[Tool, ...], body: ChatBody, given: Json) -> tuple[Tool, ...]:
+def with_brought(tools: tuple[Tool, ...], messages: Sequence[ChatMessage], given: Sequence[Json]) -> tuple[Tool, ...]:
     """The tools with those that messages of the system bring, of which the last one of a name holds."""
     known = {tool.name: tool for tool in tools}
-    for at, (message, source) in enumerate(zip(body.messages, given["messages"], strict=True)):
+    for at, (message, source) in enumerate(zip(messages, given, strict=True)):
         if message.tools:
             brought = enumerate(zip(message.tools, source["tools"], strict=True))
             told = [_tool(tool, shown, f"/messages/{at}/tools/{number}") for number, (tool, shown) in brought]

@@ -8,14 +8,14 @@ it was. For all others they are announced with the rest, before the conversation
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from toolgram.caching import counted
 from toolgram.conversation.body import OF_SYSTEM
 from toolgram.conversation.fields import Json
-from toolgram.conversation.request import Request, Tool
+from toolgram.conversation.request import Request, Tool, placed
 from toolgram.errors import InvalidRequest, TemplateError
 from toolgram.template.chat_template import ChatTemplate
 
@@ -28,7 +28,7 @@ _PROBE: tuple[dict[str, Any], ...] = (
 _SAID = ("content", "refusal", "function_call", "tool_calls")
 
 
-def with_brought(request: Request, template: ChatTemplate) -> Request:
+def with_tools_in_place(request: Request, template: ChatTemplate) -> Request:
     """The request with the tools that messages bring where the template shows them.
 
     Raises InvalidRequest where there is nothing else in the conversation.
@@ -52,8 +52,18 @@ def with_brought(request: Request, template: ChatTemplate) -> Request:
         request,
         messages=tuple(message for _, message in messages),
         tools=tuple(replace(tool, announced=_owner(tool) not in declared) for tool in request.tools),
-        places={f"/messages/{at}": f"/messages/{old}" for at, (old, _) in enumerate(messages) if at != old},
+        places=_moved(request.places, {old: at for at, (old, _) in enumerate(messages)}),
     )
+
+
+def _moved(places: Mapping[str, str], moves: Mapping[int, int]) -> Mapping[str, str]:
+    """The places where messages have other numbers now: those before, by the old ones."""
+    moved = {f"/messages/{at}": placed(places, f"/messages/{old}") for old, at in moves.items() if old != at}
+    for pointer, place in places.items():
+        _, _, number, *rest = pointer.split("/", 3)
+        if int(number) in moves:
+            moved["/".join(("", "messages", str(moves[int(number)]), *rest))] = place
+    return moved
 
 
 def _owner(tool: Tool) -> str:

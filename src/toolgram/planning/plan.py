@@ -18,7 +18,7 @@ from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, Relaxa
 from toolgram.grammar.constraint import Constraint
 from toolgram.planning.after_reasoning import grammar_after_reasoning
 from toolgram.planning.another_call import AnotherCall, another_call_of
-from toolgram.planning.brought_tools import with_brought
+from toolgram.planning.brought_tools import with_tools_in_place
 from toolgram.planning.call_ids import CallIds, IdMaker
 from toolgram.planning.decision import Decision, decision_of
 from toolgram.planning.lazy import lazy_grammar
@@ -235,7 +235,7 @@ def plan_of(
     `fits` looks at the parts of the prompt, and may raise: a grammar is made only of what it lets pass.
     """
     shown = template.with_tools if request.tools else template
-    request = with_brought(request, shown)
+    request = with_tools_in_place(request, shown)
     try:
         if profile is None or style is not None:
             return _plan_of(request, shown, choose_style(shown, style), now, fits)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from toolgram.api.sampling import MAX_SEED, MAX_TOP_LOGPROBS, SamplingFields, Stop
-from toolgram.conversation.body import PlainMessage, ToolChoice
+from toolgram.conversation.body import ChatMessage, ToolChoice
 from toolgram.conversation.fields import MAX_TURNS, Fields, Many, Number, kind, whole, wrong
 from toolgram.conversation.tool_shapes import FunctionTool
 from toolgram.engines.base import LEAST_REPETITION_PENALTY, MOST_REPETITION_PENALTY
@@ -79,7 +79,7 @@ class OllamaFields(Fields):
     style: str | None = None
 
 
-class OllamaMessage(PlainMessage):
+class OllamaMessage(ChatMessage):
     """One message: a result names its tool, and need not name its call."""
 
     thinking: str | None = None

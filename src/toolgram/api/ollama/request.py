@@ -22,6 +22,7 @@ from toolgram.conversation.request import (
     function_tool,
     message_json,
     template_kwargs,
+    with_brought,
 )
 from toolgram.conversation.schema_meant import schema_meant
 from toolgram.conversation.thinking import as_variables
@@ -182,9 +183,8 @@ def _thinking(body: OllamaFields) -> Json:
 
 def _tools(body: OllamaChatBody, given: Json) -> tuple[Tool, ...]:
     tools = zip(body.tools or (), given.get("tools") or (), strict=True)
-    return distinct(
-        [function_tool(tool.function, source, f"/tools/{at}/function") for at, (tool, source) in enumerate(tools)]
-    )
+    own = [function_tool(tool.function, source, f"/tools/{at}/function") for at, (tool, source) in enumerate(tools)]
+    return with_brought(distinct(own), body.messages or (), given.get("messages") or ())
 
 
 def _messages(body: OllamaChatBody, given: Sequence[Json]) -> tuple[list[Json], Mapping[str, str]]:

@@ -102,14 +102,13 @@ async def _cards(http: Http) -> list[Json]:
 
 async def _other_kind(http: Http) -> ServerKind:
     """The kind of a server whose list of models does not tell it."""
-    signs: Sequence[tuple[str, str, ServerKind]] = (
-        ("/props", "chat_template", "llama-server"),
-        ("/props", "build_info", "llama-server"),  # one that has several models, or none yet
-        ("/get_model_info", "model_path", "sglang"),
-        ("/api/version", "version", "ollama"),
+    signs: Sequence[tuple[str, frozenset[str], ServerKind]] = (
+        ("/props", frozenset(("chat_template", "build_info")), "llama-server"),  # a router tells no template
+        ("/get_model_info", frozenset(("model_path",)), "sglang"),
+        ("/api/version", frozenset(("version",)), "ollama"),
     )
-    for path, key, kind in signs:
-        if key in (await http.look(path, timeout=_SECONDS) or {}):
+    for path, keys, kind in signs:
+        if not keys.isdisjoint(await http.look(path, timeout=_SECONDS) or {}):
             return kind
     return "other"
 

@@ -27,7 +27,7 @@ async def tokenize(desk: Desk, request: Request) -> ASGIApp:
     else:
         served, prompt = desk.models.find(read.model), ((read.text, True),)
     ids = await in_thread(_tokenizer(served).tokenize, prompt)
-    return json_response(request, {"tokens": ids, "count": len(ids), "max_model_len": served.context_length})
+    return json_response(request, {"tokens": ids, "count": len(ids), "max_model_len": served.context})
 
 
 async def detokenize(desk: Desk, request: Request) -> ASGIApp:
