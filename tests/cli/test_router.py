@@ -85,12 +85,15 @@ def test_several_are_served(server: str) -> None:
                 assert set(router.asked) == {model}
 
 
+@pytest.mark.parametrize("meanwhile", ["loading", "loaded"])
 def test_one_that_is_being_loaded_is_waited_for(
-    server: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    server: str, meanwhile: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    """Also where it came between the two questions, so that the list says that it is there."""
     monkeypatch.setattr(identify, "_SECONDS", 2.0)
     with routed(server) as (router, url):
-        router.loading = 5.0
+        router.loading = 3.0
+        router.meanwhile = meanwhile
         assert connect(Upstream((url,), model="small"), None).name == "small"
     assert capfd.readouterr().err == f"waiting for {url}: it loads small\n"
 

@@ -27,7 +27,8 @@ PROPS = {
 class FakeRouter:
     """The models by name, each with its aliases; `url` is the server that runs them all.
 
-    `loading`: how long it takes until one is there; None: it fails. Without `autoload` none is loaded but `loaded`.
+    `loading`: how long it takes until one is there; None: it fails. `meanwhile` is the status that the list has of it
+    until then. Without `autoload` none is loaded but `loaded`.
     """
 
     def __init__(self, url: str, models: Mapping[str, tuple[str, ...]], *, autoload: bool = True) -> None:
@@ -35,6 +36,7 @@ class FakeRouter:
         self.models = models
         self.autoload = autoload
         self.loading: float | None = 0.0
+        self.meanwhile = "loading"
         self.status = dict.fromkeys(models, "unloaded")
         self._until = dict[str, float]()
         self.asked: list[str] = []
@@ -87,15 +89,16 @@ class FakeRouter:
         name = next((name for name, aliases in self.models.items() if named in (name, *aliases)), None)
         if name is None:
             return _error(400, f"model '{named}' not found")
-        if self.status[name] == "loaded":
+        if self.status[name] == "loaded" and name not in self._until:
             return None
         if not self.autoload:
             return _error(400, "model is not loaded")
         if self.loading is None:
             return _error(500, f"model name={name} failed to load")
-        self.status[name] = "loading"
         until = self._until.setdefault(name, asyncio.get_running_loop().time() + self.loading)
-        await asyncio.sleep(max(0.0, until - asyncio.get_running_loop().time()))
+        while (left := until - asyncio.get_running_loop().time()) > 0:
+            self.status[name] = self.meanwhile
+            await asyncio.sleep(left)
         self.status[name] = "loaded"
         return None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 from urllib.parse import quote
 
-from toolgram.engines.remote.http import Http, Json, Refused, Unavailable
+from toolgram.engines.remote.http import Http, Json, Refused, Silent, Unavailable
 
 ServerKind = Literal["vllm", "sglang", "llama-server", "llama-swap", "ollama", "toolgram", "other"]
 
@@ -147,10 +147,11 @@ async def _loaded(http: Http, model: str) -> Json:
         return await http.told(f"/props?model={quote(model, safe='')}", timeout=_SECONDS)
     except Unavailable as error:
         status = _part(_card(await _cards(http), model), "status")
-        if _text(status, "value") == "loading":
-            raise Loading(f"it loads {model}") from error
-        if status is not None and status.get("failed"):
+        loads = _text(status, "value") == "loading"
+        if not loads and status is not None and status.get("failed"):
             raise Refused(f"{http.url} fails to load {model}: its log says why") from error
+        if loads or isinstance(error, Silent):  # it may be there since the list was asked for
+            raise Loading(f"it loads {model}") from error
         raise
 
 
