@@ -13,8 +13,12 @@ https://github.com/avante-corp/avante.nvim/pull/2803).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from operator import is_
+from sys import getsizeof
 from typing import Any, cast
+
+from toolgram.caching import TOGETHER, packed
 
 _BY_NAME = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))  # of schemas
 _OBJECTS = _BY_NAME | {"dependencies", "dependentRequired"}
@@ -38,10 +42,25 @@ _UNSET = _OBJECTS | _LISTS | _SCHEMAS | {"required", "enum", "pattern", *_BOUNDS
 _DEEPEST = 50  # schemas inside each other; no grammar is made of more
 
 
-def schema_meant(schema: Any, depth: int = 0) -> Any:
+def schema_meant(schema: Any) -> Any:
     """The schema without keywords that are null, which none of these may be, and with empty lists and objects as their
     places need them; itself where there is nothing to be changed. What else is wrong with it stays.
     """
+    if not schema:
+        return _meant_by(schema, 0)
+    key = (packed(schema),)
+    if TOGETHER.recall(schema_meant, key):
+        return schema
+    meant = _meant_by(schema, 0)
+    if meant is schema:
+        TOGETHER.note(schema_meant, key, result=True, weight=getsizeof(key[0]))
+    return meant
+
+
+vars(schema_meant)["cache_clear"] = partial(TOGETHER.clear, schema_meant)  # as lru_cache names it
+
+
+def _meant_by(schema: Any, depth: int) -> Any:
     if not schema and isinstance(schema, list):
         return dict[str, Any]()
     if not isinstance(schema, dict) or depth > _DEEPEST:
@@ -57,12 +76,12 @@ def _meant(keyword: str, value: Any, depth: int) -> Any:
         return meant()
     if isinstance(value, dict) and keyword in _BY_NAME:
         named = cast("dict[str, Any]", value)
-        return _kept({name: schema_meant(each, depth + 1) for name, each in named.items()}, named)
+        return _kept({name: _meant_by(each, depth + 1) for name, each in named.items()}, named)
     if isinstance(value, list) and keyword in _LISTS:
         listed = cast("list[Any]", value)
-        parts = [schema_meant(each, depth + 1) for each in listed]
+        parts = [_meant_by(each, depth + 1) for each in listed]
         return listed if all(map(is_, parts, listed)) else parts
-    return schema_meant(value, depth + 1) if keyword in _SCHEMAS else cast("Any", value)
+    return _meant_by(value, depth + 1) if keyword in _SCHEMAS else cast("Any", value)
 
 
 def _kept(made: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

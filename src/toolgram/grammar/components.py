@@ -25,9 +25,12 @@ def components(onward: Mapping[_Node, Sequence[_Node]]) -> list[list[_Node]]:
                 path.append(node)
             for target in targets:
                 if target not in index:
-                    calls.append((target, iter(onward[target])))
-                    break
-                if target in heights:
+                    if onward[target]:
+                        calls.append((target, iter(onward[target])))
+                        break
+                    index[target] = len(index)  # it leads nowhere, as many do
+                    found.append([target])
+                elif target in heights:
                     lowest[node] = min(lowest[node], index[target])
             else:
                 calls.pop()

@@ -41,7 +41,7 @@ from toolgram.grammar.ir import (
 )
 from toolgram.grammar.orders import MOST_MEMBERS, in_rules, most_free
 from toolgram.grammar.sampler import sample
-from toolgram.grammar.shape import Shape, check_left_recursion, check_references, cost_of, shortest
+from toolgram.grammar.shape import Shape, check_references, checked, cost_of
 from toolgram.grammar.until import automaton, text_after
 from toolgram.grammar.walk import fresh, reachable, renamed, uses
 
@@ -97,8 +97,7 @@ class Matcher:
         used = uses(rules)
         check_references(used)
         self._given = rules
-        self._costs = shortest(rules, used)
-        check_left_recursion(rules, self._costs)
+        self._costs = checked(rules, used)
         self._rules = dict(rules)  # and those of the trees that are met
         self._trees = Trees(self._rules)
         self._lock = Lock()

@@ -41,14 +41,13 @@ class Shape:
         """Raises GrammarError if there is no root, a reference is not defined, or a rule is left-recursive."""
         used = uses(rules)
         check_references(used)
-        by_rule = shortest(rules, used)
+        by_rule = checked(rules, used)
         by_expr: dict[int, int | None] = {}
         waiting = list(rules.values())
         while waiting:
             expr = waiting.pop()
             by_expr[id(expr)] = cost_of(expr, by_rule)
             waiting.extend(children(expr))
-        check_left_recursion(rules, by_rule)
         return cls(rules, by_rule, by_expr)
 
     def cost(self, expr: Expr) -> int | None:
@@ -69,8 +68,34 @@ def check_references(used: Uses) -> None:
 
 def shortest(rules: Rules, used: Uses) -> dict[str, int | None]:
     """The length of the shortest sentence of each rule; None where there is no sentence."""
+    return _shortest(rules, used, _groups(rules, used))
+
+
+def checked(rules: Rules, used: Uses) -> dict[str, int | None]:
+    """The same. Raises GrammarError where a rule begins with itself: llama.cpp would take all memory on some."""
+    groups = _groups(rules, used)
+    found = _shortest(rules, used, groups)
+    recurring = {name for group in groups if _recurs(group, used) for name in group}
+    if cycle := left_recursion({name: expr for name, expr in rules.items() if name in recurring}, found):
+        raise GrammarError(f"left recursion: {' → '.join(cycle)}")
+    return found
+
+
+def _groups(rules: Rules, used: Uses) -> list[list[str]]:
+    """The rules in groups of those that use one another, each after what it uses."""
+    return components({name: used[name] for name in rules})
+
+
+def _recurs(group: list[str], used: Uses) -> bool:
+    return len(group) > 1 or group[0] in used[group[0]]
+
+
+def _shortest(rules: Rules, used: Uses, groups: list[list[str]]) -> dict[str, int | None]:
     found: dict[str, int | None] = dict.fromkeys(rules)
-    for group in components({name: used[name] for name in rules}):  # each after what it uses
+    for group in groups:
+        if not _recurs(group, used):
+            found[group[0]] = _cost_of_rule(rules[group[0]], found)
+            continue
         users: dict[str, list[str]] = {name: [] for name in group}
         for name in group:
             for part in users.keys() & used[name]:
@@ -172,12 +197,6 @@ def _most(expr: Expr, by_rule: Mapping[str, float]) -> float:
             return inf if "*" in occurs else sum(each) + len(between.encode()) * (len(items) - 1)
 
 
-def check_left_recursion(rules: Rules, by_rule: Mapping[str, int | None]) -> None:
-    """Raises GrammarError if a rule begins with itself. llama.cpp would take all memory on some of these."""
-    if cycle := left_recursion(rules, by_rule):
-        raise GrammarError(f"left recursion: {' → '.join(cycle)}")
-
-
 def left_recursion(rules: Rules, by_rule: Mapping[str, int | None]) -> list[str]:
     """The names on a cycle of rules that begin with one another, the first one again at its end; empty without any."""
     first = {name: _first_of_rule(expr, by_rule) for name, expr in rules.items()}
@@ -195,7 +214,7 @@ def left_recursion(rules: Rules, by_rule: Mapping[str, int | None]) -> list[str]
             elif name not in done:
                 path[name] = None
                 stack.append((name, True))
-                stack.extend((used, False) for used in first[name])
+                stack.extend((used, False) for used in first[name] if used in first)
     return []
 
 

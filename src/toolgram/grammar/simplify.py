@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping
 
 from toolgram.caching import weighed
+from toolgram.grammar.hashing import HashedOnce, facts_of
 from toolgram.grammar.ir import (
     EMPTY,
     CharSet,
@@ -42,9 +43,15 @@ def shortened(rules: Rules) -> dict[str, Expr]:
     return reachable(_inlined(tidy({name: _as_before(expr) for name, expr in rules.items()})))
 
 
-@weighed(weight)
 def _as_before(expr: Expr) -> Expr:
     """The very expression that was equal to it before, of which much may be known."""
+    return expr if isinstance(expr, HashedOnce) and _kept in facts_of(expr) else _kept(expr)
+
+
+@weighed(weight)
+def _kept(expr: Expr) -> Expr:
+    if isinstance(expr, HashedOnce):
+        facts_of(expr)[_kept] = True  # which is found sooner
     return expr
 
 

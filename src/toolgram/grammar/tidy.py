@@ -24,7 +24,7 @@ from toolgram.grammar.ir import (
     repeat,
     seq,
 )
-from toolgram.grammar.shape import check_left_recursion, check_references, cost_of, shortest
+from toolgram.grammar.shape import check_references, checked, cost_of, shortest
 from toolgram.grammar.until import automaton, text_after
 from toolgram.grammar.walk import found_given, fresh, reachable, uses, with_children
 
@@ -37,8 +37,7 @@ def tidy(rules: Rules) -> dict[str, Expr]:
     names = uses(rules)
     check_references(names)
     used = reachable(rules, used=names)
-    cost = shortest(used, names)
-    check_left_recursion(used, cost)
+    cost = checked(used, names)
     if cost["root"] is None:
         raise GrammarError("the grammar has no sentence")
     untidy = {name: expr for name, expr in used.items() if not _is_tidy_rule(expr, cost)}

@@ -8,10 +8,11 @@ from typing import Any, cast
 Tool = Mapping[str, Any]
 Schema = dict[str, Any]
 _EMPTY: Schema = {"description": "", "parameters": {"type": "object", "properties": {}}}
-_ONE, _NAMED = ("items", "additionalProperties"), ("properties", "$defs")
-_SEVERAL = ("anyOf", "oneOf", "allOf", "items", "prefixItems")
+_ONE, _NAMED = frozenset(("items", "additionalProperties")), frozenset(("properties", "$defs"))
+_SEVERAL = frozenset(("anyOf", "oneOf", "allOf", "items", "prefixItems"))
 _MAY_BE_NULL = ("const", "default")
 _DEEPEST = 24
+_OBJECTS = (dict, Mapping)  # checking for a dict is fast, for an abstract class it is not
 
 
 def filled(tool: Tool) -> Tool:
@@ -31,7 +32,7 @@ def plain(tool: Tool) -> Tool:
 def _with_parameters(tool: Tool, change: Callable[[Any], Schema]) -> Tool:
     given = {key: value for key, value in tool["function"].items() if value is not None and value is not True}
     function = {**_EMPTY, **given}
-    if isinstance(function["parameters"], Mapping):
+    if isinstance(function["parameters"], _OBJECTS):
         function["parameters"] = change(function["parameters"])
     return {**tool, "function": function}
 
@@ -39,20 +40,18 @@ def _with_parameters(tool: Tool, change: Callable[[Any], Schema]) -> Tool:
 def _inside(schema: Mapping[str, Any], change: Callable[[Any], Any]) -> Schema:
     """The schema with `change` made to each schema directly inside it."""
     made = dict(schema)
-    for key in _ONE:
-        if isinstance(each := made.get(key), Mapping) or (key == "items" and isinstance(each, bool)):
-            made[key] = change(each)
-    for key in _SEVERAL:
-        if isinstance(several := made.get(key), Sequence) and not isinstance(several, str):
-            made[key] = [change(each) for each in cast("Sequence[Any]", several)]
-    for key in _NAMED:
-        if isinstance(named := made.get(key), Mapping):
-            made[key] = {name: change(each) for name, each in cast("Mapping[str, Any]", named).items()}
+    for key, given in schema.items():
+        if key in _SEVERAL and isinstance(given, Sequence) and not isinstance(given, str):
+            made[key] = [change(each) for each in cast("Sequence[Any]", given)]
+        elif key in _ONE and (isinstance(given, _OBJECTS) or (key == "items" and isinstance(given, bool))):
+            made[key] = change(given)
+        elif key in _NAMED and isinstance(given, _OBJECTS):
+            made[key] = {name: change(each) for name, each in cast("Mapping[str, Any]", given).items()}
     return made
 
 
 def _schema(schema: Any, depth: int = 0) -> Schema:
-    if not isinstance(schema, Mapping) or depth > _DEEPEST:
+    if not isinstance(schema, _OBJECTS) or depth > _DEEPEST:
         return {}
     given = cast("Mapping[str, Any]", schema)
     said = {key: value for key, value in given.items() if value is not None or key in _MAY_BE_NULL}
@@ -60,7 +59,7 @@ def _schema(schema: Any, depth: int = 0) -> Schema:
 
 
 def _described(schema: Schema) -> Schema:
-    if not isinstance(properties := schema.get("properties"), Mapping):
+    if not isinstance(properties := schema.get("properties"), _OBJECTS):
         return schema
     named = cast("Mapping[str, Schema]", properties)
     return {**schema, "properties": {name: {"description": "", **each} for name, each in named.items()}}
@@ -82,6 +81,6 @@ def _plain(schema: Schema) -> Schema:
         made |= {"prefixItems": first, "items": {"anyOf": kinds} if len(kinds) > 1 else kinds[0] if kinds else {}}
     if "default" in made and made["default"] is None:
         del made["default"]
-    if made.get("type") == "object" and not isinstance(made.get("additionalProperties"), Mapping):
+    if made.get("type") == "object" and not isinstance(made.get("additionalProperties"), _OBJECTS):
         made["additionalProperties"] = {}
     return made

@@ -14,10 +14,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
+from sys import getsizeof
 from typing import Any, cast
 
+from toolgram.caching import TOGETHER, packed
 from toolgram.errors import TemplateError
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import control_pattern
@@ -62,6 +65,9 @@ def render_parts(
     return _cautious_parts(job, given, plain)
 
 
+vars(render_parts)["cache_clear"] = partial(TOGETHER.clear, render_parts)  # as lru_cache names it
+
+
 @dataclass(frozen=True, slots=True)
 class _Job:
     """One conversation to render, with and without disguises."""
@@ -101,23 +107,30 @@ class _Disguise:
     _originals: dict[str, str] = field(default_factory=dict[str, str])
 
     def all(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        return {key: self._disguised(key, value) for key, value in given.items()}
+        messages = _mapped(given["messages"], self._text, ("messages",))
+        others = {key: self._disguised(value, (key,)) for key, value in given.items() if key != "messages"}
+        return {**given, "messages": messages, **others}
 
-    def _disguised(self, key: str, value: Any) -> Any:
+    def _disguised(self, value: Any, path: _Path) -> Any:
         """A variable with its texts disguised; of a list, such as tools, those items that have such texts."""
-        if self._is_plain(key, value):
-            return value
-        if key == "messages" or not isinstance(value, list):
-            return _mapped(value, self._text, (key,))
-        items = enumerate(cast("list[Any]", value))
-        return [item if self._is_plain(key, item) else _mapped(item, self._text, (key, at)) for at, item in items]
+        if isinstance(value, list):
+            return [self._disguised(item, (*path, at)) for at, item in enumerate(cast("list[Any]", value))]
+        if isinstance(value, dict) and self._is_plain(cast("dict[str, Any]", value)):
+            return cast("object", value)
+        return _mapped(value, self._text, path)
 
-    def _is_plain(self, key: str, value: Any) -> bool:
+    def _is_plain(self, value: dict[str, Any]) -> bool:
         """Whether there is nothing to disguise, found without a walk: tools are large and seldom have such strings."""
-        if key == "messages" or not value:
+        try:
+            key = self.pattern, packed(value)
+            known: bool | None = TOGETHER.recall(render_parts, key)
+            if known is None:
+                text = json.dumps(value, ensure_ascii=False)
+                known = not self.pattern.search(text) and (text.isascii() or not _PRIVATE.search(text))
+                TOGETHER.note(render_parts, key, known, getsizeof(key[1]))
+        except TypeError:  # what is no JSON, a user of the library may give to a template
             return False
-        text = json.dumps(value, ensure_ascii=False, default=str)
-        return not self.pattern.search(text) and (text.isascii() or not _PRIVATE.search(text))
+        return known
 
     def split(self, rendered: str) -> Parts | None:
         """The rendering with what was disguised restored; None if the fences do not match."""

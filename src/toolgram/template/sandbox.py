@@ -21,7 +21,7 @@ from jinja2 import nodes, pass_context
 from jinja2.compiler import Frame
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
-from jinja2.runtime import Context, Macro
+from jinja2.runtime import Context, LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from toolgram.template.clock import Clock
@@ -38,6 +38,8 @@ MAX_STEPS = 1 << 22  # loop rounds, calls, operations; each 256 characters writt
 _STEPS_PER_CLOCK = 16
 _STEPS_OF_A_FILTER = 4
 _HARMLESS = frozenset({"get", "items", "keys", "values"})  # of a dict
+_OF_A_DICT = frozenset(dir(dict))
+_OF_A_LOOP = frozenset({"first", "index", "index0", "last", "length"})
 
 _WIDE_PERCENT = re.compile(r"%[^a-zA-Z%]*(?:\*|[0-9]{6})")
 _WIDE_BRACES = re.compile(r":[^{}]*\{|[0-9]{6}")
@@ -197,8 +199,14 @@ class MeteredEnvironment(ImmutableSandboxedEnvironment):
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """An attribute; those that nearly every loop over a schema asks for need no look whether they are safe."""
-        if type(obj) is dict and attribute in _HARMLESS:
-            return getattr(cast("object", obj), attribute)
+        if type(obj) is dict:
+            if attribute not in _OF_A_DICT:
+                given = cast("dict[Any, Any]", obj)
+                return given[attribute] if attribute in given else self.undefined(obj=obj, name=attribute)
+            if attribute in _HARMLESS:
+                return getattr(cast("object", obj), attribute)
+        elif type(obj) is LoopContext and attribute in _OF_A_LOOP:
+            return getattr(obj, attribute)
         return super().getattr(obj, attribute)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import zip_longest
 
+from toolgram.caching import TOGETHER, counted
 from toolgram.grammar import ir
 from toolgram.grammar.ir import (
     Expr,
@@ -21,6 +22,7 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.grammar.rest import rest_after
+from toolgram.grammar.walk import weight
 from toolgram.schema import RuleNames
 from toolgram.schema.writing.json_style import Spelling, quoted
 from toolgram.wire import format as wire
@@ -97,6 +99,30 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
     return {"root": choice(*options), **lowering.rules}
 
 
+vars(constrain)["cache_clear"] = partial(TOGETHER.clear, constrain)  # as lru_cache names it
+
+
+@dataclass(frozen=True, eq=False)
+class _FormOfCall:
+    """What a call looks like in a format: itself alone equal to it, and looked up once for all tools.
+
+    `is_all`: the tool's name and its arguments, in these encodings, are all that is not said by it.
+    """
+
+    item: wire.Node
+    in_json: bool
+    encodings: tuple[AnyEncoding, ...]
+    is_all: bool
+
+
+@counted(256)
+def _form_of(format_: wire.WireFormat, item: wire.Node, in_json: bool) -> _FormOfCall:  # noqa: ARG001 (it is looked up by its layouts, too)
+    nodes = list(wire.walk(item, written=True))
+    encodings = dict.fromkeys(node.encoding for node in nodes if isinstance(node, wire.Arguments))
+    is_all = not any(isinstance(node, wire.Content | wire.Reasoning) for node in nodes)
+    return _FormOfCall(item, in_json, tuple(encodings), is_all)
+
+
 @dataclass
 class _Lowering:
     """From nodes to expressions, which refer to `rules`.
@@ -115,7 +141,7 @@ class _Lowering:
     content_last: str
     after_words: AfterWords | None = None
     callee: Callee | None = None
-    calls: dict[tuple[wire.Node, str], str] = field(default_factory=dict[tuple[wire.Node, str], str])
+    calls: dict[tuple[_FormOfCall, str], str] = field(default_factory=dict[tuple["_FormOfCall", str], str])
 
     @property
     def spacing(self) -> Spacing:
@@ -166,7 +192,8 @@ class _Lowering:
             case wire.Arguments(encoding):
                 return self.current().arguments(encoding)
             case wire.Call(item):
-                return choice(*(self.call(item, callee, in_json=in_json) for callee in self.turn.callees))
+                form = _form_of(self.format_, item, in_json)
+                return choice(*(self.call(form, callee) for callee in self.turn.callees))
             case wire.Object(members):
                 between, colon, first, last = self.laid_out(node)
                 pairs = [seq(self.quoted(key), colon, self.node(member, in_json=True)) for key, member in members]
@@ -320,16 +347,26 @@ class _Lowering:
             case _:
                 return seq(self.chain(node, self.tail()), optional(join) if node.closes else seq())
 
-    def call(self, item: wire.Node, callee: Callee, *, in_json: bool) -> Expr:
+    def call(self, form: _FormOfCall, callee: Callee) -> Expr:
         """The rule of one tool's call."""
-        key = (item, callee.name)
+        key = (form, callee.name)
         if key not in self.calls:
             give_way()
             name = self.calls[key] = self.names.fresh(f"{callee.name}-call")
-            outer, self.callee = self.callee, callee
-            self.rules[name] = self.node(item, in_json=in_json)
-            self.callee = outer
+            self.rules[name] = self.written(form, callee)
         return Ref(self.calls[key])
+
+    def written(self, form: _FormOfCall, callee: Callee) -> Expr:
+        """A call of a tool; that of another turn, where it is written so there."""
+        key = (form, callee.name, *map(callee.arguments, form.encodings))
+        known: Expr | None = TOGETHER.recall(constrain, key) if form.is_all else None
+        if known is None:
+            outer, self.callee = self.callee, callee
+            known = self.node(form.item, in_json=form.in_json)
+            self.callee = outer
+            if form.is_all:
+                TOGETHER.note(constrain, key, known, weight(known))
+        return known
 
     def current(self) -> Callee:
         if self.callee is None:

@@ -46,6 +46,8 @@ from toolgram.work import give_way
 _DEEPEST = 4_000  # levels of rules and of what is in them: llguidance 1.9 runs out of stack beyond some 5,000
 _Piece = str | Call | Lexeme
 """A part of a line of Lark; calls and lexemes are written otherwise in each grammar."""
+_Said = str | tuple[Call, str] | Lexeme
+"""The same, a call with what is taken of members before it."""
 _NAMED_ALREADY = {"root": "start", "start": "start_"}
 
 
@@ -104,37 +106,61 @@ class _Writing(NamedTuple):
 
     def rule(self, name: str, node: Node) -> str:
         """A rule as Lark."""
-        if name not in self.among:
-            return f"{self.names[name]}: {self._written(node, '')}"
-        options = node.options if isinstance(node, Fork) else (node,)
-        return f"{self.names[name]}::_: {' | '.join(map(self._option, options))}"
-
-    def _option(self, node: Node) -> str:
-        """An option of a rule that is given which members are taken: it may begin with an `Only`."""
-        match items_of(node):
-            case (Only(condition, takes), *_):
-                taken = "_" if takes is None else f"set_bit({takes})"
-                return self._written(node, taken) + (f" %if {condition}" if condition else "")
-            case _:
-                return self._written(node, "_")
-
-    def _written(self, node: Node, taken: str) -> str:
-        pieces = _pieces_of(node) if isinstance(node, HashedOnce) else _pieces(node, 0)
-        return "".join([
-            piece if isinstance(piece, str) else
-            self._call(piece, taken) if isinstance(piece, Call) else
-            self.terminals[piece.expr]
-            for piece in pieces
-        ])  # fmt: skip
+        pattern = _among_members(node) if name in self.among else _by_itself(node)
+        said = [self.terminals[each.expr] if isinstance(each, Lexeme) else self._call(*each) for each in pattern.open]
+        return f"{self.names[name]}{pattern.text % tuple(said)}"
 
     def _call(self, call: Call, taken: str) -> str:
         name = self.names[call.name]
         return f"{name}::{taken if call.among else '0x0'}" if call.name in self.among else name
 
 
+class _Pattern(NamedTuple):
+    """A rule as Lark, with `%s` where what is `open` stands: lexemes, and calls with what is taken before them."""
+
+    text: str
+    open: tuple[Lexeme | tuple[Call, str], ...]
+
+
+def _by_itself(node: Node) -> _Pattern:
+    return _own_pattern(node) if isinstance(node, HashedOnce) else _pattern(": ", *_said(node, ""))
+
+
 @found_once
-def _pieces_of(node: Row | Fork | Loop) -> list[_Piece]:
-    return _pieces(node, 0)
+def _own_pattern(node: Row | Fork | Loop) -> _Pattern:
+    return _pattern(": ", *_said(node, ""))
+
+
+def _among_members(node: Node) -> _Pattern:
+    """The pattern of a rule that is given which members are taken."""
+    return _pattern_among(node) if isinstance(node, HashedOnce) else _pattern("::_: ", *_option(node))
+
+
+@found_once
+def _pattern_among(node: Row | Fork | Loop) -> _Pattern:
+    said: list[_Said] = []
+    for option in node.options if isinstance(node, Fork) else (node,):
+        said += [" | ", *_option(option)] if said else _option(option)
+    return _pattern("::_: ", *said)
+
+
+def _option(node: Node) -> list[_Said]:
+    """An option of such a rule, which may begin with an `Only`."""
+    match items_of(node):
+        case (Only(condition, takes), *_):
+            taken = "_" if takes is None else f"set_bit({takes})"
+            return [*_said(node, taken), *([f" %if {condition}"] if condition else [])]
+        case _:
+            return _said(node, "_")
+
+
+def _pattern(*said: _Said) -> _Pattern:
+    text = "".join([piece.replace("%", "%%") if isinstance(piece, str) else "%s" for piece in said])
+    return _Pattern(text, tuple([piece for piece in said if not isinstance(piece, str)]))
+
+
+def _said(node: Node, taken: str) -> list[_Said]:
+    return [(piece, taken) if isinstance(piece, Call) else piece for piece in _pieces(node, 0)]
 
 
 def _pieces(node: Node, tightness: int) -> list[_Piece]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from operator import is_
 
 from toolgram.grammar.dialects.lark.options import forks
 from toolgram.grammar.dialects.lark.tree import Call, Fork, Loop, Node, Row, Tree, calls, fork, row
+from toolgram.grammar.hashing import HashedOnce, found_once
 from toolgram.grammar.walk import fresh
 
 _FEWEST = 3  # rules in a choice that becomes one
@@ -16,15 +16,27 @@ _Names = tuple[str, ...]
 
 def written_once(tree: Tree) -> Tree:
     """The tree with a rule for each choice of rules that stands in several places."""
-    large = {name: node for name, node in tree.items() if len(calls(node)) >= _FEWEST}
-    found = Counter(names for node in large.values() for each in forks(node) if (names := _names_in(each)))
+    found = Counter(names for node in tree.values() for names in _choices(node))
     rules = dict(tree)
     made: dict[_Names, str] = {}
     for names, times in found.items():
         if times > 1:
             made[names] = fresh("any", rules)
             rules[made[names]] = Fork(tuple(map(Call, names)))
-    return rules | {name: _shorter(node, made) for name, node in large.items()} if made else tree
+    for name, node in tree.items() if made else ():
+        if any(names in made for names in _choices(node)):
+            rules[name] = _shorter(node, made)
+    return rules
+
+
+def _choices(node: Node) -> tuple[_Names, ...]:
+    """The choices of rules in a node."""
+    return _choices_in(node) if isinstance(node, HashedOnce) else ()
+
+
+@found_once
+def _choices_in(node: Row | Fork | Loop) -> tuple[_Names, ...]:
+    return tuple([names for each in forks(node) if (names := _names_in(each))] if len(calls(node)) >= _FEWEST else [])
 
 
 def _names_in(node: Fork) -> _Names:
@@ -34,20 +46,16 @@ def _names_in(node: Fork) -> _Names:
 
 
 def _shorter(node: Node, made: Mapping[_Names, str]) -> Node:
-    """The node with calls of the rules that were made; itself, of which much may be known, where there are none."""
+    """The node with calls of the rules that were made."""
     if len(calls(node)) < _FEWEST:
         return node
     match node:
         case Row(items):
-            shorter = [_shorter(item, made) for item in items]
-            return node if all(map(is_, shorter, items)) else row(*shorter)
+            return row(*(_shorter(item, made) for item in items))
         case Fork(options):
-            if (name := made.get(_names_in(node))) is not None:
-                return Call(name)
-            shorter = [_shorter(option, made) for option in options]
-            return node if all(map(is_, shorter, options)) else fork(*shorter)
+            name = made.get(_names_in(node))
+            return fork(*(_shorter(option, made) for option in options)) if name is None else Call(name)
         case Loop(item, least, most):
-            inner = _shorter(item, made)
-            return node if inner is item else Loop(inner, least, most)
+            return Loop(_shorter(item, made), least, most)
         case _:
             return node

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from operator import is_
-from typing import TypeGuard
 
 from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark.options import common, literals_of
 from toolgram.grammar.dialects.lark.tree import (
     Call,
     Fork,
-    Leaf,
     Loop,
     Node,
     Only,
     Row,
     Tree,
-    begins_anew,
     call_of,
     calls,
     fork,
@@ -27,6 +23,7 @@ from toolgram.grammar.dialects.lark.tree import (
     leaves,
     row,
 )
+from toolgram.grammar.hashing import HashedOnce, found_once
 from toolgram.grammar.ir import Expr, Literal, Members
 from toolgram.grammar.walk import fresh
 
@@ -80,16 +77,28 @@ def apart(tree: Tree) -> Tree:
             if isinstance(item, Only):
                 return row(*said, named(row(*others[at:]), rule))
             said.append(item)
-        apart = [named(each, rule) if isinstance(each, Fork | Loop) and _has_only(each) else each for each in said]
-        return node if all(map(is_, apart, said)) else row(*apart)
+        return row(*(named(each, rule) if isinstance(each, Fork | Loop) and _has_only(each) else each for each in said))
 
-    for rule in waiting:
+    for rule in waiting:  # which grows
         node = rules[rule]
+        if _is_apart(node):
+            continue
         options = node.options if isinstance(node, Fork) else (node,)
         apart = [option(each, rule) for each in options]
-        if not all(map(is_, apart, options)):  # of a node that stays much may be known
-            rules[rule] = fork(*apart)
+        rules[rule] = fork(*apart)
     return rules
+
+
+def _is_apart(node: Node) -> bool:
+    """Whether each `Only` in a node is at the beginning of an option of it."""
+    return _is_so(node) if isinstance(node, HashedOnce) else True
+
+
+@found_once
+def _is_so(node: Row | Fork | Loop) -> bool:
+    options = map(items_of, node.options if isinstance(node, Fork) else (node,))
+    later = (items[1:] if items and isinstance(items[0], Only) else items for items in options)
+    return not any(_has_only(item) for items in later for item in items)
 
 
 def _has_only(node: Node) -> bool:
@@ -99,10 +108,11 @@ def _has_only(node: Node) -> bool:
 def entered(tree: Tree) -> Tree:
     """The tree with a rule that begins members anew where these are inside of themselves and may be read from elsewhere
     first: llguidance 1.9 stumbles over a rule that is begun anew while it is being read."""
-    begun = [(name, leaf.name) for name, node in tree.items() for leaf in leaves(node) if _begins_anew(leaf, tree)]
-    if not begun:
-        return tree
+    among = {name for name, node in tree.items() if is_among(node)}
+    begun = [(name, called) for name, node in tree.items() for called in _calls(node, among=False) if called in among]
     ways = Counter([inner for _, called in begun for inner in _going_on(tree, called)])
+    if not any(ways[called] > 1 for _, called in begun):
+        return tree
     groups = components({name: calls(node) for name, node in tree.items()})
     group_of = {name: number for number, group in enumerate(groups) for name in group}
     inside = dict.fromkeys(called for name, called in begun if group_of[called] == group_of[name] and ways[called] > 1)
@@ -114,8 +124,21 @@ def entered(tree: Tree) -> Tree:
     return rules | {name: _entering(node, entries) for name, node in tree.items()}
 
 
-def _begins_anew(leaf: Leaf, tree: Tree) -> TypeGuard[Call]:
-    return isinstance(leaf, Call) and begins_anew(leaf, tree)
+def _calls(node: Node, *, among: bool) -> tuple[str, ...]:
+    """The rules that a node calls with what is taken of members, or without."""
+    if isinstance(node, HashedOnce):
+        return (_among if among else _anew)(node)
+    return (node.name,) if isinstance(node, Call) and node.among == among else ()
+
+
+@found_once
+def _among(node: Row | Fork | Loop) -> tuple[str, ...]:
+    return tuple([leaf.name for leaf in leaves(node) if isinstance(leaf, Call) and leaf.among])
+
+
+@found_once
+def _anew(node: Row | Fork | Loop) -> tuple[str, ...]:
+    return tuple([leaf.name for leaf in leaves(node) if isinstance(leaf, Call) and not leaf.among])
 
 
 def _going_on(tree: Tree, name: str) -> set[str]:
@@ -126,7 +149,7 @@ def _going_on(tree: Tree, name: str) -> set[str]:
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            waiting += [leaf.name for leaf in leaves(tree[name]) if isinstance(leaf, Call) and leaf.among]
+            waiting += _calls(tree[name], among=True)
     return found
 
 

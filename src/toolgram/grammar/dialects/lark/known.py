@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from toolgram.caching import TOGETHER
 from toolgram.grammar.dialects.lark.tree import Node, Tree
+from toolgram.grammar.hashing import HashedOnce, facts_of
 from toolgram.grammar.ir import Expr, Rules
 from toolgram.grammar.walk import Uses, weight
 
@@ -41,11 +42,27 @@ def known_rules(
     for component in components:
         inside = sorted(component)
         others = dict.fromkeys(part for name in inside for part in used[name] if part not in component)
-        whole = [around, *((name, rules[name]) for name in inside), *(found[part] for part in others)]
+        leads_to = (around, *map(found.__getitem__, others))
+        if len(inside) == 1:
+            (name,) = inside
+            found[name] = _known_by_itself(rules[name], (name, each.get(name), *leads_to))
+            continue
+        whole = [*((name, rules[name]) for name in inside), *leads_to]
         share = sum(weight(rules[name]) for name in inside) // len(inside)
         for name in inside:
             found[name] = _known((name, each.get(name), *whole), share)
     return found
+
+
+def _known_by_itself(expr: Expr, key: tuple[Hashable, ...]) -> KnownRule:
+    """What is known of one rule, which is kept with the very expression, too: that is found sooner."""
+    if not isinstance(expr, HashedOnce):
+        return _known((expr, *key), weight(expr))
+    facts = facts_of(expr)
+    kept: tuple[tuple[Hashable, ...], KnownRule] | None = facts.get(_known)
+    if kept is None or kept[0] != key:
+        facts[_known] = kept = key, _known((expr, *key), weight(expr))
+    return kept[1]
 
 
 def _known(key: tuple[Hashable, ...], weight: int) -> KnownRule:

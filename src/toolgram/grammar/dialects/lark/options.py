@@ -46,7 +46,9 @@ def options_of(tree: Tree) -> tuple[list[str], list[str]]:
                 options |= dict.fromkeys(several)
                 waiting += (*others, *entered.intersection(several))
         left = [name for name in options if name not in outside]
-        leading = _leading_to(tree, left)
+        inner = set(chain.from_iterable(calls(node) for name, node in tree.items() if name not in outside))
+        leads = not (inner.isdisjoint(left) and inner.isdisjoint(outside))
+        leading = _leading_to(tree, left) if leads else set[str]()
         if not leading:
             return list(outside), left if len(left) > 1 else []
         entered |= leading

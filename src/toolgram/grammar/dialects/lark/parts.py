@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -51,8 +52,8 @@ from toolgram.grammar.dialects.lark.tree import (
     reachable,
     row,
 )
-from toolgram.grammar.hashing import HashedOnce, found_once
-from toolgram.grammar.ir import NOTHING, START, CharSet, Literal, Rules, Text, not_chars
+from toolgram.grammar.hashing import HashedOnce, facts_of, found_once
+from toolgram.grammar.ir import NOTHING, START, CharSet, Expr, Literal, Rules, Text, not_chars
 from toolgram.grammar.walk import fresh, names_in
 
 _MOST_TEXTS = 32  # that the literals spell with which an option begins
@@ -60,15 +61,24 @@ _NO_TEXT = "\ud800"  # stands in no text
 _WEIGHT = 300  # bytes that are remembered with a part, for each of its rules and words
 
 
-class Part(NamedTuple):
-    """What follows the literals that an option begins with, and the rules that it needs.
+@dataclass(eq=False, slots=True)
+class Needed:
+    """The rules and the words that a part needs, and what it begins with, once that is known.
 
     `known_by` is the same for what is the same in different grammars.
     """
 
-    inside: Node
     rules: Tree
+    words: Rules
     known_by: tuple[Hashable, ...]
+    first: Expr | None = None
+
+
+class Part(NamedTuple):
+    """What follows the literals that an option begins with, and what it needs."""
+
+    inside: Node
+    needed: Needed
 
 
 def named(tree: Tree) -> tuple[Tree, frozenset[str]]:
@@ -133,7 +143,7 @@ def sealed(tree: Tree, made: Collection[str], words: Rules, spelled: Rules) -> t
         for name, option in options.items()
         if option.after and all(alike[text] == 1 for text in option.texts)
     }
-    covered = set(parts).union(*(part.rules for part in parts.values()))
+    covered = set(parts).union(*(part.needed.rules for part in parts.values()))
     if 2 * len(covered) < len(tree):  # too little to be worth it
         return tree, {}
     safe = _safe(parts, spelled)
@@ -144,14 +154,15 @@ def sealed(tree: Tree, made: Collection[str], words: Rules, spelled: Rules) -> t
 def unsealed(tree: Tree, parts: Mapping[str, Part], made: Collection[str]) -> Tree:
     """The tree with all that is sealed put in, what stands in several places as a rule; and rules that were `made` for
     options where these were."""
-    sealed_in = (leaf.name for node in tree.values() for leaf in leaves(node) if isinstance(leaf, Sealed))
-    places = Counter(name for name in sealed_in if name in parts)
+    if not parts and not made:
+        return reachable(tree, ["root"])
+    places = Counter(name for node in tree.values() for name in _sealed_in(node) if name in parts)
     rules = dict(tree)
     shared = {name: fresh(f"{name}-inside", rules) for name, count in places.items() if count > 1}
     rules |= {new: parts[name].inside for name, new in shared.items()}
     putting = _Putting(tree, parts, made, shared)
     for part in parts.values():
-        rules |= part.rules
+        rules |= part.needed.rules
     return reachable({**rules, **{name: putting.into(node) for name, node in tree.items()}}, ["root"])
 
 
@@ -171,9 +182,11 @@ class _Putting(NamedTuple):
                 return call_of(self.shared[name], inside) if name in self.shared else inside
             case Call(name) if name in self.made:
                 return self.into(self.tree[name])
-            case Row(items) if self._changes(node):
+            case _ if not self._changes(node):
+                return node
+            case Row(items):
                 return row_again(*map(self.into, items))
-            case Fork(options) if self._changes(node):
+            case Fork(options):
                 return fork(*map(self.into, options))
             case Loop(item, least, most):
                 return Loop(self.into(item), least, most)
@@ -181,11 +194,19 @@ class _Putting(NamedTuple):
                 return node
 
     def _changes(self, node: Node) -> bool:
-        return any(
-            leaf.name in (self.parts if isinstance(leaf, Sealed) else self.made)
-            for leaf in leaves(node)
-            if isinstance(leaf, Sealed | Call)
-        )
+        if any(name in self.parts for name in _sealed_in(node)):
+            return True
+        return bool(self.made) and any(name in self.made for name in calls(node))
+
+
+def _sealed_in(node: Node) -> tuple[str, ...]:
+    """The names of what is sealed in a node."""
+    return _sealed_of(node) if isinstance(node, HashedOnce) else (node.name,) if isinstance(node, Sealed) else ()
+
+
+@found_once
+def _sealed_of(node: Row | Fork | Loop) -> tuple[str, ...]:
+    return tuple([leaf.name for leaf in leaves(node) if isinstance(leaf, Sealed)])
 
 
 class _Option(NamedTuple):
@@ -295,16 +316,31 @@ def _texts(node: Node) -> frozenset[str] | None:
 
 
 def _part(tree: Tree, items: tuple[Node, ...], words: Rules) -> Part:
+    """What follows the beginning of an option; that of another grammar, where it leads to the very same there."""
     inner = row_again(*items)
+    if not isinstance(inner, HashedOnce):
+        return Part(inner, _needed(inner, tree, items, words))
+    facts = facts_of(inner)
+    known: Needed | None = facts.get(_part)
+    if known is None or not (_are_in(known.rules, tree) and _are_in(known.words, words)):
+        facts[_part] = known = _needed(inner, tree, items, words)
+    return Part(inner, known)
+
+
+def _are_in(some: Mapping[str, object], rules: Mapping[str, object]) -> bool:
+    return all(rules.get(name) is body for name, body in some.items())
+
+
+def _needed(inner: Node, tree: Tree, items: tuple[Node, ...], words: Rules) -> Needed:
     rules = reachable(tree, calls(inner))
-    needed: dict[str, None] = {}
+    needed: dict[str, Expr] = {}
     waiting = [name for node in (*items, *rules.values()) for name in _words_in(node)]
     while waiting:
         name = waiting.pop()
         if name not in needed:
-            needed[name] = None
+            needed[name] = words[name]
             waiting += names_in(words[name])
-    return Part(inner, rules, (*map(_content, items), *rules.items(), *((name, words[name]) for name in needed)))
+    return Needed(rules, needed, (*map(_content, items), *rules.items(), *needed.items()))
 
 
 def _content(node: Node) -> Hashable:
@@ -335,14 +371,18 @@ def _words_of(node: Row | Fork | Loop) -> tuple[str, ...]:
 
 def _safe(parts: Mapping[str, Part], spelled: Rules) -> dict[str, CharSet]:
     """Those of the parts inside of which no lexeme is in the way of another, and what each may begin with."""
-    known = {name: TOGETHER.recall(_safe, part.known_by) for name, part in parts.items()}
-    new = {name: parts[name] for name, found in known.items() if found is None}
+    new: dict[str, Part] = {}
+    for name, (_, needed) in parts.items():
+        if needed.first is None:
+            needed.first = TOGETHER.recall(_safe, needed.known_by)
+        if needed.first is None:
+            new[name] = parts[name]
     if new:
         looked = _looked_at(new, spelled)
-        for name, part in new.items():
-            known[name] = looked.get(name, NOTHING)  # which is no set of characters: that it is not safe is known, too
-            TOGETHER.note(_safe, part.known_by, known[name], _WEIGHT * len(part.known_by))
-    return {name: first for name, first in known.items() if isinstance(first, CharSet)}
+        for name, (_, needed) in new.items():
+            needed.first = looked.get(name, NOTHING)  # which is no set of characters: that it is not safe is known, too
+            TOGETHER.note(_safe, needed.known_by, needed.first, _WEIGHT * len(needed.known_by))
+    return {name: first for name, part in parts.items() if isinstance(first := part.needed.first, CharSet)}
 
 
 vars(_safe)["cache_clear"] = partial(TOGETHER.clear, _safe)  # as lru_cache names it
@@ -350,7 +390,7 @@ vars(_safe)["cache_clear"] = partial(TOGETHER.clear, _safe)  # as lru_cache name
 
 def _looked_at(parts: Mapping[str, Part], spelled: Rules) -> dict[str, CharSet]:
     """The same, of parts that are not known."""
-    trees = {name: {name: part.inside, **part.rules} for name, part in parts.items()}
+    trees = {name: {name: part.inside, **part.needed.rules} for name, part in parts.items()}
     together: dict[str, Node] = {}
     for tree in trees.values():
         together |= tree

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from itertools import groupby
 
+from toolgram.caching import counted
 from toolgram.grammar.dialects.lark.text import text_expression
 from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
@@ -28,6 +29,7 @@ from toolgram.grammar.walk import names_in
 
 _QUOTED = re.compile(r'["\\\x00-\x1f\x7f]')
 """What is not itself between quotes."""
+_LONGEST_KEPT = 64  # characters of a literal of which the spelling is kept
 _NAMED_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -73,10 +75,19 @@ def count(least: int, most: int | None) -> str:
 
 def quoted(text: str) -> str:
     """A literal between quotes."""
-    return f'"{_QUOTED.sub(_in_quotes, text)}"'
+    return _quoted(text) if len(text) <= _LONGEST_KEPT else _in_quotes(text)
 
 
-def _in_quotes(found: re.Match[str]) -> str:
+@counted(4096)
+def _quoted(text: str) -> str:
+    return _in_quotes(text)
+
+
+def _in_quotes(text: str) -> str:
+    return f'"{_QUOTED.sub(_escaped, text)}"'
+
+
+def _escaped(found: re.Match[str]) -> str:
     char = found[0]
     if char in '"\\':
         return "\\" + char

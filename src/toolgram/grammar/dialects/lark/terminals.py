@@ -11,7 +11,7 @@ from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark.regex import regex, terminal
 from toolgram.grammar.dialects.lark.tree import Lexeme
 from toolgram.grammar.ir import Except, Expr, Literal, Ref, Rules, Sequence, Text, choice, seq
-from toolgram.grammar.walk import names_in, renamed, size, with_children
+from toolgram.grammar.walk import found_given, names_in, renamed, size, with_children
 
 _LONGEST_INLINE = 24
 _LARGEST_INLINE = 8  # parts of a word that is written where it is used
@@ -79,7 +79,7 @@ class _Table:
                 waiting.extend(used[name])
         first: dict[Expr, str] = {}  # of the words that say the same
         for (name,) in components(used):  # words do not recur
-            body = self._put_in(self._words[name])
+            body = _put_in(self._words[name], self._put)
             largest = _LARGEST_INLINE if count[name] > 1 else _LARGEST_ONCE
             if (other := first.setdefault(body, name)) != name:
                 self._same[name] = other
@@ -87,7 +87,7 @@ class _Table:
 
     def text(self, lexeme: Lexeme) -> str:
         """How the lexeme is written in a rule."""
-        expr = self._put_in(lexeme.expr)
+        expr = _put_in(lexeme.expr, self._put)
         has_name = bool(lexeme.name) or isinstance(lexeme.expr, Ref)
         if not names_in(expr) and (isinstance(expr, Literal) or not (has_name or len(regex(expr)) > _LONGEST_INLINE)):
             return terminal(expr, {})
@@ -104,10 +104,10 @@ class _Table:
         return lines
 
     def _name(self, expr: Expr, wanted: str) -> str:
-        if expr not in self._names:
+        if (known := self._names.get(expr)) is None:
             name, *_ = (expr.name if isinstance(expr, Ref) else wanted).split(" ")  # a word's has its rule behind it
-            self._names[expr] = self._given.give(name.upper())
-        return self._names[expr]
+            known = self._names[expr] = self._given.give(name.upper())
+        return known
 
     def _body(self, expr: Expr) -> str:
         word, tail = (expr.items[0], expr.items[1:]) if isinstance(expr, Sequence) else (expr, ())
@@ -116,17 +116,22 @@ class _Table:
             base = self._name(seq(self._every(body), *tail), "key" if tail else "string")
             texts = seq(body.quote, choice(*body.texts), body.quote, *tail)
             return f"{base} & ~{terminal(texts, {})}"
-        expr = self._put_in(self._words[expr.name] if isinstance(expr, Ref) else expr)
-        return terminal(expr, {name: self._name(Ref(name), name) for name in names_in(expr)})
+        expr = _put_in(self._words[expr.name] if isinstance(expr, Ref) else expr, self._put)
+        return _terminal(expr, {name: self._name(Ref(name), name) for name in names_in(expr)})
 
     def _every(self, body: Except) -> Expr:
         return self._by_body.get(body.every, body.every)
 
-    def _put_in(self, expr: Expr) -> Expr:
-        """The expression with those words put in."""
-        if not isinstance(expr, Ref):
-            return with_children(expr, self._put_in) if names_in(expr) else expr
-        return self._put[expr.name]
+
+def _with_words(expr: Expr, words: Mapping[str, Expr]) -> Expr:
+    """The expression with these in the place of the words."""
+    if isinstance(expr, Ref):
+        return words[expr.name]
+    return with_children(expr, lambda part: _with_words(part, words)) if names_in(expr) else expr
+
+
+_put_in = found_given(_with_words)
+_terminal = found_given(terminal)
 
 
 def _is_plain_string(body: Expr) -> bool:
