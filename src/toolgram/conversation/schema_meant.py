@@ -46,9 +46,10 @@ def schema_meant(schema: Any) -> Any:
     """The schema without keywords that are null, which none of these may be, and with empty lists and objects as their
     places need them; itself where there is nothing to be changed. What else is wrong with it stays.
     """
-    if not schema:
+    try:
+        key = (packed(schema),)
+    except (TypeError, RecursionError):  # it is no JSON, or nested deeper than anything that is looked at
         return _meant_by(schema, 0)
-    key = (packed(schema),)
     if TOGETHER.recall(schema_meant, key):
         return schema
     meant = _meant_by(schema, 0)
