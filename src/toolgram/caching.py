@@ -165,6 +165,13 @@ def weighed(
     return decorate
 
 
+def remembers(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Decorates a function that notes in `TOGETHER`, under its own name, what it may recall: it can be told to forget
+    that, as one of `lru_cache` can."""
+    vars(function)["cache_clear"] = partial(TOGETHER.clear, function)
+    return function
+
+
 def counted(most: int) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
     """Remember the last `most` results of a function, each of them small: looked up faster than what is `weighed`.
 

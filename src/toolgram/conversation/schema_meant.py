@@ -13,12 +13,11 @@ https://github.com/avante-corp/avante.nvim/pull/2803).
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from operator import is_
 from sys import getsizeof
 from typing import Any, cast
 
-from toolgram.caching import TOGETHER, packed
+from toolgram.caching import TOGETHER, packed, remembers
 
 _BY_NAME = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))  # of schemas
 _OBJECTS = _BY_NAME | {"dependencies", "dependentRequired"}
@@ -42,6 +41,7 @@ _UNSET = _OBJECTS | _LISTS | _SCHEMAS | {"required", "enum", "pattern", *_BOUNDS
 _DEEPEST = 50  # schemas inside each other; no grammar is made of more
 
 
+@remembers
 def schema_meant(schema: Any) -> Any:
     """The schema without keywords that are null, which none of these may be, and with empty lists and objects as their
     places need them; itself where there is nothing to be changed. What else is wrong with it stays.
@@ -56,9 +56,6 @@ def schema_meant(schema: Any) -> Any:
     if meant is schema:
         TOGETHER.note(schema_meant, key, result=True, weight=getsizeof(key[0]))
     return meant
-
-
-vars(schema_meant)["cache_clear"] = partial(TOGETHER.clear, schema_meant)  # as lru_cache names it
 
 
 def _meant_by(schema: Any, depth: int) -> Any:

@@ -20,7 +20,7 @@ from jinja2.meta import TrackingCodeGenerator
 from jinja2.nodes import EvalContext
 from jinja2.runtime import Macro
 
-from toolgram.caching import TOGETHER, packed
+from toolgram.caching import TOGETHER, packed, remembers
 
 _SHARED = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Block, nodes.Extends)  # names come from elsewhere
 _SCALARS = frozenset((str, int, float, bool, type(None)))
@@ -165,6 +165,7 @@ def macro_text(rendering: Rendering, macro: Macro, arguments: Sequence[Any], key
     return write() if key is None else written(rendering, key, write)
 
 
+@remembers
 def written(rendering: Rendering, key: _Key, write: Callable[[], str]) -> str:
     """The text of this key, which `write` makes where it is not known; its steps count in any case."""
     found: tuple[str, int] | None = TOGETHER.recall(written, key)
@@ -176,9 +177,6 @@ def written(rendering: Rendering, key: _Key, write: Callable[[], str]) -> str:
     else:
         rendering.spend(found[1])
     return found[0]
-
-
-vars(written)["cache_clear"] = partial(TOGETHER.clear, written)  # as lru_cache names it
 
 
 def _parts_of_tools(tools: Sequence[Any] | None) -> Iterator[Any]:

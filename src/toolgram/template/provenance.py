@@ -14,13 +14,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from sys import getsizeof
 from typing import Any, cast
 
-from toolgram.caching import TOGETHER, packed
+from toolgram.caching import TOGETHER, packed, remembers
 from toolgram.errors import TemplateError
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import control_pattern
@@ -35,6 +34,7 @@ _MOST_DISGUISED = (_BEYOND - _FIRST) + (0x10FFFE - _AGAIN)
 _MOST_TRIALS = 32
 
 
+@remembers
 def render_parts(
     template: ChatTemplate,
     messages: Sequence[Mapping[str, Any]],
@@ -63,9 +63,6 @@ def render_parts(
         if parts := job.parts(given, plain, fences):
             return parts
     return _cautious_parts(job, given, plain)
-
-
-vars(render_parts)["cache_clear"] = partial(TOGETHER.clear, render_parts)  # as lru_cache names it
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +104,10 @@ class _Disguise:
     _originals: dict[str, str] = field(default_factory=dict[str, str])
 
     def all(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        messages = _mapped(given["messages"], self._text, ("messages",))
-        others = {key: self._disguised(value, (key,)) for key, value in given.items() if key != "messages"}
-        return {**given, "messages": messages, **others}
+        return {
+            key: _mapped(value, self._text, (key,)) if key == "messages" else self._disguised(value, (key,))
+            for key, value in given.items()
+        }
 
     def _disguised(self, value: Any, path: _Path) -> Any:
         """A variable with its texts disguised; of a list, such as tools, those items that have such texts."""

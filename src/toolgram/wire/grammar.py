@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import zip_longest
 
-from toolgram.caching import TOGETHER, counted
 from toolgram.grammar import ir
 from toolgram.grammar.ir import (
     Expr,
@@ -22,12 +21,12 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.grammar.rest import rest_after
-from toolgram.grammar.walk import weight
 from toolgram.schema import RuleNames
 from toolgram.schema.writing.json_style import Spelling, quoted
 from toolgram.wire import format as wire
 from toolgram.wire.after_words import AfterWords, calls_after_words, without_calls_after_words
 from toolgram.wire.allowed import Calls, allowed, closing_content
+from toolgram.wire.call_form import CallForm, form_of, written
 from toolgram.wire.encodings import AnyEncoding
 from toolgram.wire.free_text import closed_or_called, first_marks, free_text, thought, unclosed_text
 from toolgram.wire.marks import as_tokens
@@ -99,30 +98,6 @@ def constrain(format_: wire.WireFormat, turn: Turn, names: RuleNames, rules: Map
     return {"root": choice(*options), **lowering.rules}
 
 
-vars(constrain)["cache_clear"] = partial(TOGETHER.clear, constrain)  # as lru_cache names it
-
-
-@dataclass(frozen=True, eq=False)
-class _FormOfCall:
-    """What a call looks like in a format: itself alone equal to it, and looked up once for all tools.
-
-    `is_all`: the tool's name and its arguments, in these encodings, are all that is not said by it.
-    """
-
-    item: wire.Node
-    in_json: bool
-    encodings: tuple[AnyEncoding, ...]
-    is_all: bool
-
-
-@counted(256)
-def _form_of(format_: wire.WireFormat, item: wire.Node, in_json: bool) -> _FormOfCall:  # noqa: ARG001 (it is looked up by its layouts, too)
-    nodes = list(wire.walk(item, written=True))
-    encodings = dict.fromkeys(node.encoding for node in nodes if isinstance(node, wire.Arguments))
-    is_all = not any(isinstance(node, wire.Content | wire.Reasoning) for node in nodes)
-    return _FormOfCall(item, in_json, tuple(encodings), is_all)
-
-
 @dataclass
 class _Lowering:
     """From nodes to expressions, which refer to `rules`.
@@ -141,7 +116,7 @@ class _Lowering:
     content_last: str
     after_words: AfterWords | None = None
     callee: Callee | None = None
-    calls: dict[tuple[_FormOfCall, str], str] = field(default_factory=dict[tuple["_FormOfCall", str], str])
+    calls: dict[tuple[CallForm, str], str] = field(default_factory=dict[tuple[CallForm, str], str])
 
     @property
     def spacing(self) -> Spacing:
@@ -192,7 +167,7 @@ class _Lowering:
             case wire.Arguments(encoding):
                 return self.current().arguments(encoding)
             case wire.Call(item):
-                form = _form_of(self.format_, item, in_json)
+                form = form_of(self.format_, item, in_json)
                 return choice(*(self.call(form, callee) for callee in self.turn.callees))
             case wire.Object(members):
                 between, colon, first, last = self.laid_out(node)
@@ -347,26 +322,17 @@ class _Lowering:
             case _:
                 return seq(self.chain(node, self.tail()), optional(join) if node.closes else seq())
 
-    def call(self, form: _FormOfCall, callee: Callee) -> Expr:
+    def call(self, form: CallForm, callee: Callee) -> Expr:
         """The rule of one tool's call."""
         key = (form, callee.name)
         if key not in self.calls:
             give_way()
             name = self.calls[key] = self.names.fresh(f"{callee.name}-call")
-            self.rules[name] = self.written(form, callee)
-        return Ref(self.calls[key])
-
-    def written(self, form: _FormOfCall, callee: Callee) -> Expr:
-        """A call of a tool; that of another turn, where it is written so there."""
-        key = (form, callee.name, *map(callee.arguments, form.encodings))
-        known: Expr | None = TOGETHER.recall(constrain, key) if form.is_all else None
-        if known is None:
             outer, self.callee = self.callee, callee
-            known = self.node(form.item, in_json=form.in_json)
+            write = partial(self.node, form.item, in_json=form.in_json)
+            self.rules[name] = written(form, callee.name, callee.arguments, write)
             self.callee = outer
-            if form.is_all:
-                TOGETHER.note(constrain, key, known, weight(known))
-        return known
+        return Ref(self.calls[key])
 
     def current(self) -> Callee:
         if self.callee is None:

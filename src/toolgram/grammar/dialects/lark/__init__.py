@@ -38,7 +38,7 @@ from toolgram.grammar.dialects.lark.tree import (
     joints,
     lexemes,
 )
-from toolgram.grammar.hashing import HashedOnce, found_once
+from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import Expr, Rules
 from toolgram.grammar.orders import MOST_MEMBERS, in_rules
 from toolgram.work import give_way
@@ -122,22 +122,14 @@ class _Pattern(NamedTuple):
     open: tuple[Lexeme | tuple[Call, str], ...]
 
 
-def _by_itself(node: Node) -> _Pattern:
-    return _own_pattern(node) if isinstance(node, HashedOnce) else _pattern(": ", *_said(node, ""))
-
-
 @found_once
-def _own_pattern(node: Row | Fork | Loop) -> _Pattern:
+def _by_itself(node: Node) -> _Pattern:
     return _pattern(": ", *_said(node, ""))
 
 
+@found_once
 def _among_members(node: Node) -> _Pattern:
     """The pattern of a rule that is given which members are taken."""
-    return _pattern_among(node) if isinstance(node, HashedOnce) else _pattern("::_: ", *_option(node))
-
-
-@found_once
-def _pattern_among(node: Row | Fork | Loop) -> _Pattern:
     said: list[_Said] = []
     for option in node.options if isinstance(node, Fork) else (node,):
         said += [" | ", *_option(option)] if said else _option(option)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from toolgram.grammar.dialects.lark.options import forks
 from toolgram.grammar.dialects.lark.tree import Call, Fork, Loop, Node, Row, Tree, calls, fork, row
-from toolgram.grammar.hashing import HashedOnce, found_once
+from toolgram.grammar.hashing import found_once
 from toolgram.grammar.walk import fresh
 
 _FEWEST = 3  # rules in a choice that becomes one
@@ -29,13 +29,9 @@ def written_once(tree: Tree) -> Tree:
     return rules
 
 
+@found_once
 def _choices(node: Node) -> tuple[_Names, ...]:
     """The choices of rules in a node."""
-    return _choices_in(node) if isinstance(node, HashedOnce) else ()
-
-
-@found_once
-def _choices_in(node: Row | Fork | Loop) -> tuple[_Names, ...]:
     return tuple([names for each in forks(node) if (names := _names_in(each))] if len(calls(node)) >= _FEWEST else [])
 
 

@@ -23,7 +23,7 @@ from toolgram.grammar.dialects.lark.tree import (
     leaves,
     row,
 )
-from toolgram.grammar.hashing import HashedOnce, found_once
+from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import Expr, Literal, Members
 from toolgram.grammar.walk import fresh
 
@@ -84,18 +84,13 @@ def apart(tree: Tree) -> Tree:
         if _is_apart(node):
             continue
         options = node.options if isinstance(node, Fork) else (node,)
-        apart = [option(each, rule) for each in options]
-        rules[rule] = fork(*apart)
+        rules[rule] = fork(*(option(each, rule) for each in options))
     return rules
 
 
+@found_once
 def _is_apart(node: Node) -> bool:
     """Whether each `Only` in a node is at the beginning of an option of it."""
-    return _is_so(node) if isinstance(node, HashedOnce) else True
-
-
-@found_once
-def _is_so(node: Row | Fork | Loop) -> bool:
     options = map(items_of, node.options if isinstance(node, Fork) else (node,))
     later = (items[1:] if items and isinstance(items[0], Only) else items for items in options)
     return not any(_has_only(item) for items in later for item in items)
@@ -109,7 +104,7 @@ def entered(tree: Tree) -> Tree:
     """The tree with a rule that begins members anew where these are inside of themselves and may be read from elsewhere
     first: llguidance 1.9 stumbles over a rule that is begun anew while it is being read."""
     among = {name for name, node in tree.items() if is_among(node)}
-    begun = [(name, called) for name, node in tree.items() for called in _calls(node, among=False) if called in among]
+    begun = [(name, called) for name, node in tree.items() for called in _anew(node) if called in among]
     ways = Counter([inner for _, called in begun for inner in _going_on(tree, called)])
     if not any(ways[called] > 1 for _, called in begun):
         return tree
@@ -124,20 +119,15 @@ def entered(tree: Tree) -> Tree:
     return rules | {name: _entering(node, entries) for name, node in tree.items()}
 
 
-def _calls(node: Node, *, among: bool) -> tuple[str, ...]:
-    """The rules that a node calls with what is taken of members, or without."""
-    if isinstance(node, HashedOnce):
-        return (_among if among else _anew)(node)
-    return (node.name,) if isinstance(node, Call) and node.among == among else ()
-
-
 @found_once
-def _among(node: Row | Fork | Loop) -> tuple[str, ...]:
+def _among(node: Node) -> tuple[str, ...]:
+    """The rules that a node calls with what is taken of members."""
     return tuple([leaf.name for leaf in leaves(node) if isinstance(leaf, Call) and leaf.among])
 
 
 @found_once
-def _anew(node: Row | Fork | Loop) -> tuple[str, ...]:
+def _anew(node: Node) -> tuple[str, ...]:
+    """Those that it calls without."""
     return tuple([leaf.name for leaf in leaves(node) if isinstance(leaf, Call) and not leaf.among])
 
 
@@ -149,7 +139,7 @@ def _going_on(tree: Tree, name: str) -> set[str]:
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            waiting += _calls(tree[name], among=True)
+            waiting += _among(tree[name])
     return found
 
 

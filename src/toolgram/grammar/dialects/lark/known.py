@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
-from toolgram.caching import TOGETHER
+from toolgram.caching import TOGETHER, remembers
 from toolgram.grammar.dialects.lark.tree import Node, Tree
 from toolgram.grammar.hashing import HashedOnce, facts_of
 from toolgram.grammar.ir import Expr, Rules
@@ -65,12 +64,10 @@ def _known_by_itself(expr: Expr, key: tuple[Hashable, ...]) -> KnownRule:
     return kept[1]
 
 
+@remembers
 def _known(key: tuple[Hashable, ...], weight: int) -> KnownRule:
     known = TOGETHER.recall(_known, key)
     if known is None:
         known = KnownRule()
         TOGETHER.note(_known, key, known, weight)
     return known
-
-
-vars(_known)["cache_clear"] = partial(TOGETHER.clear, _known)  # as lru_cache names it

@@ -12,11 +12,10 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
-from toolgram.caching import TOGETHER
+from toolgram.caching import TOGETHER, remembers
 from toolgram.grammar import ir
 from toolgram.grammar.dialects.lark.lexing.crowds import first_of_safe
 from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
@@ -199,13 +198,9 @@ class _Putting(NamedTuple):
         return bool(self.made) and any(name in self.made for name in calls(node))
 
 
+@found_once
 def _sealed_in(node: Node) -> tuple[str, ...]:
     """The names of what is sealed in a node."""
-    return _sealed_of(node) if isinstance(node, HashedOnce) else (node.name,) if isinstance(node, Sealed) else ()
-
-
-@found_once
-def _sealed_of(node: Row | Fork | Loop) -> tuple[str, ...]:
     return tuple([leaf.name for leaf in leaves(node) if isinstance(leaf, Sealed)])
 
 
@@ -369,6 +364,7 @@ def _words_of(node: Row | Fork | Loop) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for lexeme in lexemes_in(node) for name in names_in(lexeme.expr)))
 
 
+@remembers
 def _safe(parts: Mapping[str, Part], spelled: Rules) -> dict[str, CharSet]:
     """Those of the parts inside of which no lexeme is in the way of another, and what each may begin with."""
     new: dict[str, Part] = {}
@@ -383,9 +379,6 @@ def _safe(parts: Mapping[str, Part], spelled: Rules) -> dict[str, CharSet]:
             needed.first = looked.get(name, NOTHING)  # which is no set of characters: that it is not safe is known, too
             TOGETHER.note(_safe, needed.known_by, needed.first, _WEIGHT * len(needed.known_by))
     return {name: first for name, part in parts.items() if isinstance(first := part.needed.first, CharSet)}
-
-
-vars(_safe)["cache_clear"] = partial(TOGETHER.clear, _safe)  # as lru_cache names it
 
 
 def _looked_at(parts: Mapping[str, Part], spelled: Rules) -> dict[str, CharSet]:
