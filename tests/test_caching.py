@@ -11,7 +11,19 @@ import pytest
 
 import toolgram
 from situations import CHATML, tool
-from toolgram.caching import MEGABYTE, TOGETHER, Document, Memory, counted, packed, unpacked, weighed
+from toolgram.caching import (
+    MEGABYTE,
+    TOGETHER,
+    Document,
+    Memory,
+    counted,
+    digest,
+    packed,
+    packed_once,
+    unchanged,
+    unpacked,
+    weighed,
+)
 from toolgram.grammar.regular.regex import pattern
 
 STATM = Path("/proc/self/statm")
@@ -194,3 +206,38 @@ def test_a_plan_stays_what_it_was_when_the_request_is_changed() -> None:
     assert plan.constraint.lazy().grammar.accepts(
         '<tool_call>\n{"name": "look", "arguments": {"city": "Oslo"}}\n</tool_call>'
     )
+
+
+def test_arguments_of_the_same_hash_are_told_apart() -> None:
+    @weighed(lambda _: 1, Memory(20_000))
+    def text_of(number: int) -> str:
+        return str(number)
+
+    assert hash((-1,)) == hash((-2,))
+    assert [text_of(number) for number in (-1, -2, -1, -2)] == ["-1", "-2", "-1", "-2"]
+
+
+def test_what_changes_is_looked_at_again_outside() -> None:
+    value = {"a": [1]}
+    with unchanged():
+        before = packed_once(value), digest(value)
+        with unchanged():  # which is the same inside of another
+            assert packed_once(value) is before[0]
+            assert digest(value) is before[1]
+        assert digest(value) is before[1]
+    value["a"].append(2)
+    assert (packed_once(value), digest(value)) == (packed(value), digest({"a": [1, 2]}))
+    assert digest(value) != before[1]
+
+
+def test_a_request_that_was_changed_is_planned_anew() -> None:
+    offered = tool("look", {"type": "object", "properties": {"city": {"type": "string"}}})
+    request = {"messages": [{"role": "user", "content": "Rain?"}], "tools": [offered]}
+    before = toolgram.plan(request, CHATML)
+    offered["function"]["parameters"]["properties"]["days"] = {"type": "integer"}
+    offered["function"]["description"] = "Looks."
+    after = toolgram.plan(request, CHATML)
+    assert "Looks." in after.prompt
+    assert "Looks." not in before.prompt
+    assert after.constraint is not None
+    assert "days" in after.constraint.grammar.to("lark")

@@ -11,13 +11,15 @@ import marshal
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Generator, Hashable
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache, partial, wraps
 from hashlib import sha256
 from sys import getsizeof
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -31,20 +33,13 @@ _BY_CONTENT = 2  # the last format of marshal in which equal values are equal by
 MEGABYTE = 1 << 20
 
 
-class _Key:
-    """The arguments of a call, which are hashed once: a wire format has many parts."""
+class _Kept(NamedTuple):
+    """A result, with what it is the result of, and how many bytes it takes."""
 
-    __slots__ = ("_arguments", "_hash")
-
-    def __init__(self, arguments: tuple[Hashable, ...]) -> None:
-        self._arguments = arguments
-        self._hash = hash(arguments)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and self._arguments == other._arguments
+    function: object
+    arguments: tuple[Hashable, ...]
+    result: Any
+    weight: int
 
 
 def made_of(*sources: str | Document) -> int:
@@ -68,37 +63,39 @@ class Memory:
         self.held = 0
         self.largest = most // _LARGEST
         self._most = most
-        self._kept = OrderedDict[tuple[object, _Key], tuple[Any, int]]()
+        self._kept = OrderedDict[int, _Kept]()  # by the hash of both, so that nothing is hashed or compared twice
         self._counted: list[Callable[[], object]] = []
         self._lock = threading.Lock()
 
-    def get(self, function: object, key: _Key) -> tuple[Any, int] | None:
-        """What was put here, with its weight."""
+    def get(self, key: int, function: object, arguments: tuple[Hashable, ...]) -> _Kept | None:
+        """What was put here; `key` is the hash of the function and the arguments."""
         with self._lock:
-            if (found := self._kept.get((function, key))) is not None:
-                self._kept.move_to_end((function, key))
-            return found
+            if (found := self._kept.get(key)) is None:
+                return None
+            self._kept.move_to_end(key)
+        return found if found.function is function and found.arguments == arguments else None
 
-    def put(self, function: object, key: _Key, result: object, weight: int) -> None:
+    def put(self, key: int, kept: _Kept) -> None:
         """Keep a result, and forget what was not used for longest. One that would fill an eighth is not kept."""
-        if weight > self.largest:
+        if kept.weight > self.largest:
             return
         with self._lock:
-            _, before = self._kept.pop((function, key), (None, 0))
-            self._kept[function, key] = result, weight
-            self.held += weight - before
+            if (before := self._kept.pop(key, None)) is not None:
+                self.held -= before.weight
+            self._kept[key] = kept
+            self.held += kept.weight
             while self.held > self._most:
-                _, (_, forgotten) = self._kept.popitem(last=False)
-                self.held -= forgotten
+                _, forgotten = self._kept.popitem(last=False)
+                self.held -= forgotten.weight
 
     def recall(self, place: object, arguments: tuple[Hashable, ...]) -> Any | None:
         """What was noted in a place under these arguments."""
-        found = self.get(place, _Key(arguments))
-        return None if found is None else found[0]
+        found = self.get(hash((place, arguments)), place, arguments)
+        return None if found is None else found.result
 
     def note(self, place: object, arguments: tuple[Hashable, ...], result: object, weight: int) -> None:
         """Keep a result in a place under these arguments."""
-        self.put(place, _Key(arguments), result, weight)
+        self.put(hash((place, arguments)), _Kept(place, arguments, result, weight))
 
     def forget(self) -> None:
         """Forget all, what is counted too."""
@@ -115,8 +112,8 @@ class Memory:
     def clear(self, function: object) -> None:
         """Forget what this function gave."""
         with self._lock:
-            for place in [place for place in self._kept if place[0] is function]:
-                self.held -= self._kept.pop(place)[1]
+            for key in [key for key, kept in self._kept.items() if kept.function is function]:
+                self.held -= self._kept.pop(key).weight
 
 
 def size_of(value: object, most: int) -> int:
@@ -148,15 +145,16 @@ def weighed(
     def decorate(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
         @wraps(make)
         def remembered(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
-            key = _Key((args, *kwargs.items()))
-            if (found := memory.get(make, key)) is not None:
-                return found[0]
+            arguments = (args, *kwargs.items())
+            key = hash((make, arguments))
+            if (found := memory.get(key, make, arguments)) is not None:
+                return found.result
             began = time.thread_time()
             result = make(*args, **kwargs)
             weight = weigh(*args, **kwargs)
             if (time.thread_time() - began) * _MADE > weight:
                 weight = max(weight, size_of(result, memory.largest))
-            memory.put(make, key, result, weight)
+            memory.put(key, _Kept(make, arguments, result, weight))
             return result
 
         vars(remembered)["cache_clear"] = partial(memory.clear, make)  # as lru_cache names it
@@ -200,7 +198,33 @@ class Document:
     @staticmethod
     def of(value: Any) -> Document:
         """The document of a JSON value."""
-        return _document(packed(value))
+        return _document(packed_once(value))
+
+
+_seen: ContextVar[dict[tuple[object, int], tuple[Any, bytes]] | None] = ContextVar("_seen", default=None)
+
+
+@contextmanager
+def unchanged() -> Generator[None]:
+    """No request changes while what is done inside: `packed_once` and `digest` look at each of its values once."""
+    token = _seen.set({} if (seen := _seen.get()) is None else seen)
+    try:
+        yield
+    finally:
+        _seen.reset(token)
+
+
+def _once(make: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    @wraps(make)
+    def made(value: Any) -> bytes:
+        if (seen := _seen.get()) is None:
+            return make(value)
+        key = make, id(value)
+        if (known := seen.get(key)) is None:
+            seen[key] = known = value, make(value)
+        return known[1]
+
+    return made
 
 
 def packed(value: Any) -> bytes:
@@ -209,6 +233,18 @@ def packed(value: Any) -> bytes:
         return marshal.dumps(value, _BY_CONTENT)
     except ValueError:  # it holds values of types that derive from those of JSON
         return marshal.dumps(json.loads(json.dumps(value)), _BY_CONTENT)
+
+
+@_once
+def packed_once(value: Any) -> bytes:
+    """The same."""
+    return packed(value)
+
+
+@_once
+def digest(value: Any) -> bytes:
+    """A JSON value as a few bytes to look up by."""
+    return sha256(packed(value)).digest()
 
 
 def unpacked(content: bytes) -> Any:

@@ -6,6 +6,7 @@ from hypothesis import given
 
 from small_languages import LONGEST, SOME, random_rules, sentences, strings
 from toolgram.errors import GrammarError
+from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import (
     NOTHING,
     Except,
@@ -263,3 +264,13 @@ def test_what_is_none_of_some_strings_stays_so_before_a_text_comes_to_it():
     assert Matcher(rules).after("x")["rest"] == rules["rest"]
     inside = Matcher(Matcher(rules).after('xy"a'))
     assert [rest for rest in ('bc"', 'b"', '"') if inside.accepts(rest)] == ['bc"']
+
+
+@given(random_rules())
+@SOME
+def test_what_follows_is_written_the_same_whatever_is_known_of_it(rules: Rules):
+    grammar = Grammar(rules)
+    for begin in sorted({sentence[:1] for sentence in sentences(rules)}):
+        after = grammar.after(begin)
+        assert after.known.keys() <= after.rules.keys()
+        assert after.to("gbnf") == Grammar(after.rules).to("gbnf")

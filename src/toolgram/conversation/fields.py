@@ -15,6 +15,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import (
@@ -98,22 +99,17 @@ def is_json(body: Any) -> bool:
 
     Nearly every body is, and this is fast.
     """
-    level = [body]
+    level: list[Any] = [body]
     for _ in range(MAX_DEPTH):
-        inside: list[Any] = []
-        for value in level:
-            if type(value) is dict:
-                members = cast("dict[Any, Any]", value)
-                if not _KEYS.issuperset(map(type, members)):
-                    return False
-                inside += [each for each in members.values() if type(each) not in _SCALARS]
-            elif type(value) is list:
-                inside += [each for each in cast("list[Any]", value) if type(each) not in _SCALARS]
-            else:
-                return False
-        if not inside:
+        objects: list[dict[Any, Any]] = [value for value in level if type(value) is dict]
+        lists: list[list[Any]] = [value for value in level if type(value) is list]
+        if len(objects) + len(lists) < len(level) or not _KEYS.issuperset(map(type, chain.from_iterable(objects))):
+            return False
+        members = chain.from_iterable([value.values() for value in objects])
+        inside = chain(members, chain.from_iterable(lists))
+        level = [value for value in inside if type(value) not in _SCALARS]
+        if not level:
             return True
-        level = inside
     return False
 
 

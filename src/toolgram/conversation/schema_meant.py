@@ -17,7 +17,7 @@ from operator import is_
 from sys import getsizeof
 from typing import Any, cast
 
-from toolgram.caching import TOGETHER, packed, remembers
+from toolgram.caching import TOGETHER, packed_once, remembers
 
 _BY_NAME = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))  # of schemas
 _OBJECTS = _BY_NAME | {"dependencies", "dependentRequired"}
@@ -47,7 +47,7 @@ def schema_meant(schema: Any) -> Any:
     places need them; itself where there is nothing to be changed. What else is wrong with it stays.
     """
     try:
-        key = (packed(schema),)
+        key = (packed_once(schema),)
     except (TypeError, RecursionError):  # it is no JSON, or nested deeper than anything that is looked at
         return _meant_by(schema, 0)
     if TOGETHER.recall(schema_meant, key):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from toolgram.errors import GrammarError, Relaxation
@@ -22,6 +22,8 @@ class Grammar:
 
     rules: Mapping[str, Expr]
     relaxations: tuple[Relaxation, ...] = ()
+    known: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"], compare=False, repr=False)
+    """The lengths of the shortest sentences of some rules, and of all those that these use."""
 
     @undisturbed()
     def to(self, dialect: str) -> str:
@@ -50,7 +52,7 @@ class Grammar:
 
     @cached_property
     def _short(self) -> Rules:
-        return shortened(self.rules)
+        return shortened(self.rules, self.known)
 
     @cached_property
     def _matcher(self) -> matcher.Matcher:
@@ -79,4 +81,5 @@ class Grammar:
 
     def after(self, text: str) -> Grammar:
         """The grammar of what may follow `text`. Raises GrammarError where nothing may."""
-        return Grammar(self._matcher.after(text), self.relaxations)
+        rules = self._matcher.after(text)
+        return Grammar(rules, self.relaxations, self._matcher.known_of(rules))

@@ -143,6 +143,10 @@ class Matcher:
         heads = {node: name for name, node in self._heads.items() if name != "root" and isinstance(node.expr, Sequence)}
         return _rooted({**self._rules, **_rests(state.frames, self._rules, heads)})
 
+    def known_of(self, rules: Rules) -> dict[str, int | None]:
+        """The lengths of the shortest sentences of those rules of `after` that are its own."""
+        return {name: self._costs[name] for name, expr in rules.items() if self._given.get(name) is expr}
+
     def _run(self, text: str) -> _State | None:
         if self._steps + len(self._frames) + len(self._unions) > _MOST_REMEMBERED:
             self._begin()

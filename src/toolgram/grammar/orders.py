@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import is_
 from typing import TypeGuard
 
-from toolgram.grammar.hashing import found_once
+from toolgram.grammar.hashing import facts_of, found_once
 from toolgram.grammar.ir import (
     EMPTY,
     MUST,
@@ -92,20 +93,33 @@ def _written(expr: Members, most: int) -> int | None:
 
 
 def _all_members(exprs: Iterable[Expr]) -> dict[Members, None]:
-    found: dict[Members, None] = {}
-    waiting = list(exprs)
-    while waiting:
-        expr = waiting.pop()
-        if _most_members(expr):
-            if isinstance(expr, Members):
-                found[expr] = None
-            waiting += children(expr)
-    return found
+    return dict.fromkeys(chain.from_iterable(map(_members_in, exprs)))
+
+
+def _members_in(expr: Expr) -> tuple[Members, ...]:
+    return _members_of(expr) if kinds_in(expr) & MEMBERS else ()
+
+
+@found_once
+def _members_of(expr: Expr) -> tuple[Members, ...]:
+    inner = chain.from_iterable(map(_members_in, children(expr)))
+    return (expr, *inner) if isinstance(expr, Members) else tuple(inner)
 
 
 def _ending_with_themselves(rules: Rules, names: Iterable[str]) -> frozenset[Members]:
     """Members of these rules of which one may end with the same members."""
-    return frozenset(expr for expr in _all_members(map(rules.__getitem__, names)) if expr in _last_of(expr, rules))
+    return frozenset(expr for expr in _all_members(map(rules.__getitem__, names)) if _ends_with_itself(expr, rules))
+
+
+def _ends_with_itself(expr: Members, rules: Rules) -> bool:
+    """What was found of it holds for as long as the rules are the same that it may end with."""
+    facts = facts_of(expr)
+    known: tuple[bool, Rules] | None = facts.get(_ends_with_itself)
+    if known is None or not all(map(is_, map(rules.get, known[1]), known[1].values())):
+        found = _last_of(expr, rules)
+        ends = {last.name: rules[last.name] for last in found if isinstance(last, Ref)}
+        facts[_ends_with_itself] = known = expr in found, ends
+    return known[0]
 
 
 def _last_of(expr: Members, rules: Rules) -> set[Expr]:

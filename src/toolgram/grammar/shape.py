@@ -26,6 +26,8 @@ from toolgram.grammar.ir import (
 )
 from toolgram.grammar.walk import Uses, found_given, uses
 
+_NONE: Mapping[str, int | None] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -68,30 +70,33 @@ def check_references(used: Uses) -> None:
 
 def shortest(rules: Rules, used: Uses) -> dict[str, int | None]:
     """The length of the shortest sentence of each rule; None where there is no sentence."""
-    return _shortest(rules, used, _groups(rules, used))
+    return _shortest(rules, used, components({name: used[name] for name in rules}), _NONE)
 
 
-def checked(rules: Rules, used: Uses) -> dict[str, int | None]:
-    """The same. Raises GrammarError where a rule begins with itself: llama.cpp would take all memory on some."""
-    groups = _groups(rules, used)
-    found = _shortest(rules, used, groups)
+def checked(rules: Rules, used: Uses, known: Mapping[str, int | None] = _NONE) -> dict[str, int | None]:
+    """The same. Raises GrammarError where a rule begins with itself: llama.cpp would take all memory on some.
+
+    `known`: what it found of some of the rules, and of all those that these use.
+    """
+    new = {name: expr for name, expr in rules.items() if name not in known} if known else rules
+    onward = {name: [part for part in used[name] if part in new] if known else used[name] for name in new}
+    groups = components(onward)
+    found = _shortest(rules, used, groups, known)
     recurring = {name for group in groups if _recurs(group, used) for name in group}
     if cycle := left_recursion({name: expr for name, expr in rules.items() if name in recurring}, found):
         raise GrammarError(f"left recursion: {' → '.join(cycle)}")
     return found
 
 
-def _groups(rules: Rules, used: Uses) -> list[list[str]]:
-    """The rules in groups of those that use one another, each after what it uses."""
-    return components({name: used[name] for name in rules})
-
-
 def _recurs(group: list[str], used: Uses) -> bool:
     return len(group) > 1 or group[0] in used[group[0]]
 
 
-def _shortest(rules: Rules, used: Uses, groups: list[list[str]]) -> dict[str, int | None]:
-    found: dict[str, int | None] = dict.fromkeys(rules)
+def _shortest(
+    rules: Rules, used: Uses, groups: list[list[str]], known: Mapping[str, int | None]
+) -> dict[str, int | None]:
+    """The same, of rules in groups of those that use one another, each after what it uses; the others are known."""
+    found = {name: known.get(name) for name in rules}
     for group in groups:
         if not _recurs(group, used):
             found[group[0]] = _cost_of_rule(rules[group[0]], found)

@@ -38,9 +38,9 @@ def simplify(rules: Rules) -> dict[str, Expr]:
     return factored(shortened(rules))
 
 
-def shortened(rules: Rules) -> dict[str, Expr]:
-    """The first part of it: tidy rules, small ones inlined. Raises GrammarError as `tidy` does."""
-    return reachable(_inlined(tidy({name: _as_before(expr) for name, expr in rules.items()})))
+def shortened(rules: Rules, known: Mapping[str, int | None] | None = None) -> dict[str, Expr]:
+    """The first part of it: tidy rules, small ones inlined; `known` as in `tidy`, which says what it raises."""
+    return reachable(_inlined(tidy({name: _as_before(expr) for name, expr in rules.items()}, known)))
 
 
 def _as_before(expr: Expr) -> Expr:

@@ -29,15 +29,16 @@ from toolgram.grammar.until import automaton, text_after
 from toolgram.grammar.walk import found_given, fresh, reachable, uses, with_children
 
 
-def tidy(rules: Rules) -> dict[str, Expr]:
+def tidy(rules: Rules, known: Mapping[str, int | None] | None = None) -> dict[str, Expr]:
     """The same language, with no part that matches nothing, no repeat of what may be empty, and no rule unused.
 
-    Raises GrammarError for a reference that is not defined, for left recursion, and for rules without a sentence.
+    `known`: the lengths of the shortest sentences of some of the rules, and of all those that these use. Raises
+    GrammarError for a reference that is not defined, for left recursion, and for rules without a sentence.
     """
     names = uses(rules)
     check_references(names)
     used = reachable(rules, used=names)
-    cost = checked(used, names)
+    cost = checked(used, names, known or {})
     if cost["root"] is None:
         raise GrammarError("the grammar has no sentence")
     untidy = {name: expr for name, expr in used.items() if not _is_tidy_rule(expr, cost)}

@@ -68,14 +68,26 @@ def with_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
-    """The expression with its references renamed; itself where none of them is."""
+    """The expression with its references renamed; itself where none of them is, and the very one of before where they
+    are renamed again in the same way."""
+    used = names_in(expr)
+    if not isinstance(expr, HashedOnce) or names.keys().isdisjoint(used):
+        return _renamed(expr, names)
+    given, facts = [*map(names.get, used)], facts_of(expr)
+    known: tuple[list[str | None], Expr] | None = facts.get(renamed)
+    if known is None or known[0] != given:
+        facts[renamed] = known = given, _renamed(expr, names)
+    return known[1]
+
+
+def _renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
     if names.keys().isdisjoint(names_in(expr)):
         return expr
     if isinstance(expr, Ref):
         return Ref(names[expr.name])
     if isinstance(expr, Except):
-        return Except(renamed(expr.char, names), expr.raw, renamed(expr.escaped, names), expr.texts, expr.quote)
-    return with_children(expr, lambda part: renamed(part, names))
+        return Except(_renamed(expr.char, names), expr.raw, _renamed(expr.escaped, names), expr.texts, expr.quote)
+    return with_children(expr, lambda part: _renamed(part, names))
 
 
 def names_in(expr: Expr) -> tuple[str, ...]:

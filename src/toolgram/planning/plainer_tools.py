@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from toolgram.caching import Document, weighed
+
 Tool = Mapping[str, Any]
 Schema = dict[str, Any]
 _EMPTY: Schema = {"description": "", "parameters": {"type": "object", "properties": {}}}
@@ -12,6 +14,7 @@ _ONE, _NAMED = frozenset(("items", "additionalProperties")), frozenset(("propert
 _SEVERAL = frozenset(("anyOf", "oneOf", "allOf", "items", "prefixItems"))
 _MAY_BE_NULL = ("const", "default")
 _DEEPEST = 24
+_AS_OBJECTS = 8  # bytes that a tool takes, for one of what it is packed in
 _OBJECTS = (dict, Mapping)  # checking for a dict is fast, for an abstract class it is not
 
 
@@ -20,13 +23,27 @@ def filled(tool: Tool) -> Tool:
 
     What says nothing is left out (`null`, and `true` where a schema stands), so that each schema is an object.
     """
-    return _with_parameters(tool, lambda schema: _described(_schema(schema)))
+    return _filled(Document.of(tool))
 
 
 def plain(tool: Tool) -> Tool:
     """As `filled`, with one type in place of a type and null, without null by default, with what objects hold, and with
     one schema for the items of an array."""
-    return _with_parameters(tool, lambda schema: _described(_plain(_schema(schema))))
+    return _plainer(Document.of(tool))
+
+
+def _weight(tool: Document) -> int:
+    return _AS_OBJECTS * tool.size
+
+
+@weighed(_weight)
+def _filled(tool: Document) -> Tool:
+    return _with_parameters(tool.value, lambda schema: _described(_schema(schema)))
+
+
+@weighed(_weight)
+def _plainer(tool: Document) -> Tool:
+    return _with_parameters(tool.value, lambda schema: _described(_plain(_schema(schema))))
 
 
 def _with_parameters(tool: Tool, change: Callable[[Any], Schema]) -> Tool:

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toolgram.caching import weighed
+from toolgram.caching import unchanged, weighed
 from toolgram.conversation.body import ChatBody
 from toolgram.conversation.message import Message
 from toolgram.conversation.request import Request, parse_request, placed
@@ -199,6 +199,7 @@ class Plan:
         return text is not None and same_message(self.parse(text), message, json_content=self._turn.answer is not None)
 
 
+@unchanged()
 def plan(
     request: Mapping[str, Any] | ChatBody,
     template: ChatTemplate,
@@ -222,6 +223,7 @@ def plan(
 
 
 @undisturbed()
+@unchanged()
 def plan_of(
     request: Request,
     template: ChatTemplate,

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from sys import getsizeof
 from typing import Any, Protocol, cast
 
@@ -20,9 +19,9 @@ from jinja2.meta import TrackingCodeGenerator
 from jinja2.nodes import EvalContext
 from jinja2.runtime import Macro
 
-from toolgram.caching import TOGETHER, packed, remembers
+from toolgram.caching import TOGETHER, digest, remembers
 
-_SHARED = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Block, nodes.Extends)  # names come from elsewhere
+SHARED = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Block, nodes.Extends)  # names come from elsewhere
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 _INDENTS = frozenset((int, str, type(None)))
 _OF_A_TEXT = 512  # bytes that are kept beside its text
@@ -50,12 +49,12 @@ def pure_macros(tree: nodes.Template) -> dict[str, frozenset[str]]:
     That is so where a macro reads nothing that the template sets. The names are those that it reads for all that, and
     the macros that it calls: a name that is set in one branch alone is looked up after the other.
     """
-    if next(tree.find_all(_SHARED), None) is not None:
+    if next(tree.find_all(SHARED), None) is not None:
         return {}
-    macros, stored = _outermost(tree)
+    macros, stored = outermost(tree)
     every = Counter(macro.name for macro in tree.find_all(nodes.Macro))
     reads = {
-        macro.name: _read_by(macro)
+        macro.name: read_by(macro)
         for macro in macros
         if every[macro.name] == 1 and macro.name not in stored and not _is_random(macro)
     }
@@ -66,7 +65,7 @@ def pure_macros(tree: nodes.Template) -> dict[str, frozenset[str]]:
     return {name: _with_called(name, reads) for name in reads}
 
 
-def _outermost(tree: nodes.Template) -> tuple[list[nodes.Macro], set[str]]:
+def outermost(tree: nodes.Template) -> tuple[list[nodes.Macro], set[str]]:
     """The macros that stand in no other, and the names that are set outside of macros."""
     macros: list[nodes.Macro] = []
     stored: set[str] = set()
@@ -95,7 +94,8 @@ class _Names(TrackingCodeGenerator):
         self.undeclared_identifiers.update(name for action, name in loads if action == "resolve")
 
 
-def _read_by(macro: nodes.Macro) -> frozenset[str]:
+def read_by(macro: nodes.Macro) -> frozenset[str]:
+    """The names that a macro takes from outside of it."""
     environment = cast("Any", macro.environment)
     names = _Names(environment)
     names.visit(nodes.Template([macro], lineno=macro.lineno).set_environment(environment))
@@ -136,25 +136,25 @@ class Remembered:
         if name not in self.pure:
             return None
         of_tools = False
+        given = list[Hashable]()
         for value in (*arguments, *keywords.values()):
             if id(value) in self.known:
                 of_tools = True
-            elif type(value) not in _SCALARS:
+                given.append(digest(value))
+            elif type(value) in _SCALARS:
+                given.append((type(cast("object", value)), value))
+            else:
                 return None
-        return (self.source, name, _digest([*arguments, *keywords.items()])) if of_tools else None
+        return (self.source, name, *keywords, *given) if of_tools else None
 
     def of_json(self, value: Any, indent: object, separators: object, *flags: object) -> _Key | None:
         """What the text of a value as JSON is looked up by, the same for all templates."""
         if id(value) not in self.known or type(indent) not in _INDENTS or separators is not None:
             return None
-        return indent, *map(bool, flags), _digest(value)
+        return indent, *map(bool, flags), digest(value)
 
 
 _Key = tuple[Hashable, ...]
-
-
-def _digest(value: Any) -> bytes:
-    return sha256(packed(value)).digest()
 
 
 def macro_text(rendering: Rendering, macro: Macro, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> str:

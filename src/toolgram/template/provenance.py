@@ -19,7 +19,7 @@ from operator import itemgetter
 from sys import getsizeof
 from typing import Any, cast
 
-from toolgram.caching import TOGETHER, packed, remembers
+from toolgram.caching import TOGETHER, digest, remembers
 from toolgram.errors import TemplateError
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import control_pattern
@@ -120,7 +120,7 @@ class _Disguise:
     def _is_plain(self, value: dict[str, Any]) -> bool:
         """Whether there is nothing to disguise, found without a walk: tools are large and seldom have such strings."""
         try:
-            key = self.pattern, packed(value)
+            key = self.pattern, digest(value)
             known: bool | None = TOGETHER.recall(render_parts, key)
             if known is None:
                 text = json.dumps(value, ensure_ascii=False)

@@ -8,23 +8,22 @@ as if nobody could see inside.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from operator import is_
 from typing import NamedTuple
 
 from toolgram.caching import TOGETHER, remembers
 from toolgram.grammar import ir
+from toolgram.grammar.dialects.lark.beginnings import option_of, stub_of
 from toolgram.grammar.dialects.lark.lexing.crowds import first_of_safe
 from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
 from toolgram.grammar.dialects.lark.options import (
     called,
     forks,
-    is_literal,
     literals_before,
-    made_of,
     options_of,
     row_again,
     spelling_of,
@@ -37,14 +36,12 @@ from toolgram.grammar.dialects.lark.tree import (
     Node,
     Row,
     Sealed,
-    Special,
     Tree,
     call_of,
     calls,
     fork,
     is_among,
     is_empty,
-    items_of,
     leaves,
     lexemes,
     lexemes_in,
@@ -52,11 +49,9 @@ from toolgram.grammar.dialects.lark.tree import (
     row,
 )
 from toolgram.grammar.hashing import HashedOnce, facts_of, found_once
-from toolgram.grammar.ir import NOTHING, START, CharSet, Expr, Literal, Rules, Text, not_chars
+from toolgram.grammar.ir import NOTHING, START, CharSet, Expr, Rules, Text, not_chars
 from toolgram.grammar.walk import fresh, names_in
 
-_MOST_TEXTS = 32  # that the literals spell with which an option begins
-_NO_TEXT = "\ud800"  # stands in no text
 _WEIGHT = 300  # bytes that are remembered with a part, for each of its rules and words
 
 
@@ -135,18 +130,18 @@ def sealed(tree: Tree, made: Collection[str], words: Rules, spelled: Rules) -> t
     """
     outside, names = options_of(tree)
     told = sorted(text for name in outside for text in _not_first(tree[name]))
-    options = {name: _option(tree, made_of(tree, name), told) for name in names if not is_among(tree[name])}
+    options = {name: option_of(tree, name, told) for name in names if not is_among(tree[name])}
     alike = Counter(text for option in options.values() for text in option.texts)
     parts = {
-        name: _part(tree, option.after, words)
+        name: _part(tree, option.inside, words)
         for name, option in options.items()
-        if option.after and all(alike[text] == 1 for text in option.texts)
+        if not is_empty(option.inside) and all(alike[text] == 1 for text in option.texts)
     }
     covered = set(parts).union(*(part.needed.rules for part in parts.values()))
     if 2 * len(covered) < len(tree):  # too little to be worth it
         return tree, {}
     safe = _safe(parts, spelled)
-    stubs = {name: options[name].with_inside(Sealed(name, first)) for name, first in safe.items()}
+    stubs = {name: stub_of(tree[name], options[name], name, first) for name, first in safe.items()}
     return unsealed({**tree, **stubs}, {}, set(made).difference(safe)), {name: parts[name] for name in safe}
 
 
@@ -184,7 +179,7 @@ class _Putting(NamedTuple):
             case _ if not self._changes(node):
                 return node
             case Row(items):
-                return row_again(*map(self.into, items))
+                return self._into_row(node, items)
             case Fork(options):
                 return fork(*map(self.into, options))
             case Loop(item, least, most):
@@ -192,9 +187,22 @@ class _Putting(NamedTuple):
             case _:
                 return node
 
+    def _into_row(self, node: Row, items: tuple[Node, ...]) -> Node:
+        """A row with it; the very same one as before, where no more is put in than what is sealed of an option."""
+        match _sealed_in(node):
+            case [name] if name not in self.shared and not self._calls_made(node):
+                facts, inside = facts_of(node), self.parts[name].inside
+                known: tuple[Node, Node] | None = facts.get(_Putting)
+                if known is None or known[0] is not inside:
+                    facts[_Putting] = known = inside, row_again(*map(self.into, items))
+                return known[1]
+            case _:
+                return row_again(*map(self.into, items))
+
     def _changes(self, node: Node) -> bool:
-        if any(name in self.parts for name in _sealed_in(node)):
-            return True
+        return any(name in self.parts for name in _sealed_in(node)) or self._calls_made(node)
+
+    def _calls_made(self, node: Node) -> bool:
         return bool(self.made) and any(name in self.made for name in calls(node))
 
 
@@ -202,63 +210,6 @@ class _Putting(NamedTuple):
 def _sealed_in(node: Node) -> tuple[str, ...]:
     """The names of what is sealed in a node."""
     return tuple([leaf.name for leaf in leaves(node) if isinstance(leaf, Sealed)])
-
-
-class _Option(NamedTuple):
-    """What an option begins with, the texts that this spells, and what comes `after`.
-
-    After what is `before`, it goes on as `then`, or is no more than `instead`, if that is given.
-    """
-
-    before: tuple[Node, ...]
-    then: tuple[Node, ...]
-    instead: tuple[Node, ...] | None
-    texts: frozenset[str]
-    after: tuple[Node, ...]
-
-    def with_inside(self, inside: Node) -> Node:
-        """The option with this in the place of what comes after its beginning."""
-        way = row(*self.then, inside)
-        return row(*self.before, way if self.instead is None else fork(way, row(*self.instead)))
-
-
-def _option(tree: Tree, items: tuple[Node, ...], told: Sequence[str]) -> _Option:
-    """An option by what it is made of; `told`, in order, are texts that free text must not begin with where it may
-    begin. Up to the end of one of these such text can go on like the option, whose beginning goes on as far then."""
-    length, texts = _beginning(items)
-    before, after = items[:length], items[length:]
-    plain = _Option(before, (), None, texts, after)
-    if not after or not any(_is_begun(text, told) for text in texts):
-        return plain
-    ways = after[0].options if isinstance(after[0], Fork) else after[:1]
-    full = [way for way in ways if not is_empty(way)]
-    inner = _inside(tree, full[0])
-    then, instead = inner[: literals_before(inner)], after[1:] if len(full) < len(ways) else None
-    spelled = [_texts(row(*way)) for way in (then, instead) if way is not None]
-    if len(full) > 1 or not then or None in spelled:
-        return plain
-    more = frozenset(text + end for text in texts for ends in spelled if ends for end in ends)
-    return _Option(before, then, instead, more, (*inner[len(then) :], *after[1:]))
-
-
-def _inside(tree: Tree, node: Node) -> tuple[Node, ...]:
-    """What a way through an option is made of; members begin anew there."""
-    if not isinstance(node, Call):
-        return items_of(node)
-    match tree[node.name]:
-        case Row() as whole if is_among(whole):
-            return _begun_anew(whole)
-        case whole:
-            return items_of(whole)
-
-
-@found_once
-def _begun_anew(node: Row) -> tuple[Node, ...]:
-    match node.items:
-        case (*literals, Call(name)) if all(map(is_literal, literals)):
-            return (*literals, Call(name))
-        case _:
-            return (node,)
 
 
 def _not_first(node: Node) -> Iterator[str]:
@@ -269,73 +220,31 @@ def _not_first(node: Node) -> Iterator[str]:
             yield from (mark.removeprefix(START) for mark in text.without if mark.startswith(START))
 
 
-def _is_begun(text: str, told: Sequence[str]) -> bool:
-    """Whether a text is the beginning of any of others, which are in order."""
-    at = bisect_right(told, text)
-    return at < len(told) and told[at].startswith(text)
-
-
-class _Beginning(NamedTuple):
-    """How many items of a row are literals, or choices of such, and the texts that these spell."""
-
-    length: int
-    texts: frozenset[str]
-
-
-def _beginning(items: tuple[Node, ...]) -> _Beginning:
-    length, texts = 0, frozenset(("",))
-    for item in items:
-        more = _texts(item)
-        if more is None or len(more) * len(texts) > _MOST_TEXTS:
-            break
-        length, texts = length + 1, frozenset(text + after for text in texts for after in more)
-    return _Beginning(length, texts)
-
-
-def _texts(node: Node) -> frozenset[str] | None:
-    """The texts that literals spell; None where there is something else, or are too many."""
-    match node:
-        case Lexeme(Literal(text)):
-            return frozenset((text,))
-        case Special(number):
-            return frozenset((f"{_NO_TEXT}{number};",))
-        case Row(items):
-            begin = _beginning(items)
-            return begin.texts if begin.length == len(items) else None
-        case Fork(options):
-            found = [_texts(option) for option in options]
-            texts = frozenset(text for each in found if each for text in each)
-            return texts if None not in found and len(texts) <= _MOST_TEXTS else None
-        case _:
-            return None
-
-
-def _part(tree: Tree, items: tuple[Node, ...], words: Rules) -> Part:
+def _part(tree: Tree, inner: Node, words: Rules) -> Part:
     """What follows the beginning of an option; that of another grammar, where it leads to the very same there."""
-    inner = row_again(*items)
     if not isinstance(inner, HashedOnce):
-        return Part(inner, _needed(inner, tree, items, words))
+        return Part(inner, _needed(inner, tree, words))
     facts = facts_of(inner)
     known: Needed | None = facts.get(_part)
     if known is None or not (_are_in(known.rules, tree) and _are_in(known.words, words)):
-        facts[_part] = known = _needed(inner, tree, items, words)
+        facts[_part] = known = _needed(inner, tree, words)
     return Part(inner, known)
 
 
 def _are_in(some: Mapping[str, object], rules: Mapping[str, object]) -> bool:
-    return all(rules.get(name) is body for name, body in some.items())
+    return all(map(is_, map(rules.get, some), some.values()))
 
 
-def _needed(inner: Node, tree: Tree, items: tuple[Node, ...], words: Rules) -> Needed:
+def _needed(inner: Node, tree: Tree, words: Rules) -> Needed:
     rules = reachable(tree, calls(inner))
     needed: dict[str, Expr] = {}
-    waiting = [name for node in (*items, *rules.values()) for name in _words_in(node)]
+    waiting = [name for node in (inner, *rules.values()) for name in _words_in(node)]
     while waiting:
         name = waiting.pop()
         if name not in needed:
             needed[name] = words[name]
             waiting += names_in(words[name])
-    return Needed(rules, needed, (*map(_content, items), *rules.items(), *needed.items()))
+    return Needed(rules, needed, (_content(inner), *rules.items(), *needed.items()))
 
 
 def _content(node: Node) -> Hashable:

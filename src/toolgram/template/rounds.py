@@ -1,0 +1,115 @@
+"""Loops over tools that write each of them out: what they write of one is made a macro, whose text is remembered.
+
+Many templates announce tools as signatures or in tags, parameter by parameter. As a macro (`macros.py`) that is written
+once for a tool, and not in each request, of which every one is rendered twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import cast
+
+from jinja2 import Environment, nodes
+from jinja2.visitor import NodeTransformer
+
+from toolgram.template.macros import SHARED, outermost, read_by
+
+_OF_A_LOOP = frozenset({"first", "index", "index0", "last", "length", "revindex", "revindex0"})
+_OWN = "_round_{}"  # names of macros, which no template exports
+
+
+def with_rounds_as_macros(tree: nodes.Template) -> nodes.Template:
+    """The template, where the round of a loop that has a loop in it is a macro if its item decides what it writes.
+
+    It may read where in the loop it is. The template writes what it wrote before.
+    """
+    if next(tree.find_all(SHARED), None) is not None:
+        return tree
+    outer = {macro.name for macro in outermost(tree)[0]}
+    elsewhere = {name.name for name in tree.find_all(nodes.Name) if name.ctx != "load"}
+    elsewhere |= {macro.name for macro in tree.find_all(nodes.Macro) if macro.name not in outer}
+    anywhere = {"loop", *outer, *_environment(tree).globals} - elsewhere
+    made: list[nodes.Node] = []
+    for loop in list(tree.find_all(nodes.For)):
+        if not _has_loops(loop) or (read := _read(loop)) is None:
+            continue
+        macro = _macro(_OWN.format(len(made)), loop, read)
+        if macro.name not in outer | elsewhere and read_by(macro) <= anywhere:
+            loop.body = [_call(macro, loop, read)]
+            _AsParameters().all(macro.body)
+            made.append(macro)
+    tree.body[:0] = made
+    return tree
+
+
+def _environment(node: nodes.Node) -> Environment:
+    return cast("Environment", node.environment)
+
+
+def _has_loops(loop: nodes.For) -> bool:
+    """Whether it goes through all of something that has a name, and through each item of that in turn."""
+    if not isinstance(loop.target, nodes.Name) or not isinstance(loop.iter, nodes.Name) or loop.recursive:
+        return False
+    return any(isinstance(node, nodes.For) or next(node.find_all(nodes.For), None) for node in loop.body)
+
+
+def _read(loop: nodes.For) -> tuple[str, ...] | None:
+    """What a round reads of where in the loop it is; None where it reads more of the loop, ends it, or has macros."""
+    found = dict[str, None]()
+    for node in _of_round(loop.body):
+        if isinstance(node, nodes.Getattr):
+            found[node.attr] = None
+        elif not isinstance(node, nodes.Name) or node.name == "loop":
+            return None
+    return tuple(found) if found.keys() <= _OF_A_LOOP else None
+
+
+def _of_round(body: Iterable[nodes.Node]) -> Iterator[nodes.Node]:
+    """What a round says of its own loop, names that it reads otherwise, and what may stand in no macro."""
+    for node in body:
+        if isinstance(node, (nodes.Break, nodes.Continue, nodes.Macro, nodes.CallBlock, nodes.Name)) or _is_place(node):
+            yield node
+        elif isinstance(node, nodes.For):  # in which `loop` is that one, but for what it goes through
+            yield from _of_round((node.iter, *node.else_))
+            yield from node.test.find_all(nodes.Name) if node.test else ()
+        else:
+            yield from _of_round(node.iter_child_nodes())
+
+
+def _is_place(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Getattr) and isinstance(node.node, nodes.Name) and node.node.name == "loop"
+
+
+def _macro(name: str, loop: nodes.For, read: Iterable[str]) -> nodes.Macro:
+    target = cast("nodes.Name", loop.target).name
+    parameters = [nodes.Name(each, "param") for each in (target, *map(_parameter, read))]
+    return nodes.Macro(name, parameters, [], loop.body, lineno=loop.lineno, environment=loop.environment)
+
+
+def _parameter(read: str) -> str:
+    return f"_loop_{read}"
+
+
+def _call(macro: nodes.Macro, loop: nodes.For, read: Iterable[str]) -> nodes.Output:
+    item = nodes.Name(cast("nodes.Name", loop.target).name, "load")
+    places = [nodes.Getattr(nodes.Name("loop", "load"), each, "load") for each in read]
+    call = nodes.Call(nodes.Name(macro.name, "load"), [item, *places], [], None, None)
+    return cast("nodes.Output", nodes.Output([call]).set_lineno(loop.lineno).set_environment(_environment(loop)))
+
+
+class _AsParameters(NodeTransformer):
+    """Puts parameters of the macro in the place of what a round reads of its loop."""
+
+    def all(self, body: list[nodes.Node]) -> None:
+        """In these nodes."""
+        body[:] = [self.visit(node) for node in body]
+
+    def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802  Jinja names it
+        node.iter = self.visit(node.iter)
+        self.all(node.else_)
+        return node
+
+    def visit_Getattr(self, node: nodes.Getattr) -> nodes.Node:  # noqa: N802  Jinja names it
+        if not _is_place(node):
+            return self.generic_visit(node)
+        return nodes.Name(_parameter(node.attr), "load", lineno=node.lineno, environment=node.environment)
