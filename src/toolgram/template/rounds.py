@@ -12,14 +12,14 @@ from typing import cast
 from jinja2 import Environment, nodes
 from jinja2.visitor import NodeTransformer
 
-from toolgram.template.macros import SHARED, outermost, read_by
+from toolgram.template.macros import SHARED, outermost, pure_macros, read_by
 
 _OF_A_LOOP = frozenset({"first", "index", "index0", "last", "length", "revindex", "revindex0"})
 _OWN = "_round_{}"  # names of macros, which no template exports
 
 
 def with_rounds_as_macros(tree: nodes.Template) -> nodes.Template:
-    """The template, where the round of a loop that has a loop in it is a macro if its item decides what it writes.
+    """The template, where the round of a loop that writes much is a macro if its item decides what it writes.
 
     It may read where in the loop it is. The template writes what it wrote before.
     """
@@ -28,10 +28,10 @@ def with_rounds_as_macros(tree: nodes.Template) -> nodes.Template:
     outer = {macro.name for macro in outermost(tree)[0]}
     elsewhere = {name.name for name in tree.find_all(nodes.Name) if name.ctx != "load"}
     elsewhere |= {macro.name for macro in tree.find_all(nodes.Macro) if macro.name not in outer}
-    anywhere = {"loop", *outer, *_environment(tree).globals} - elsewhere
+    anywhere = {"loop", *pure_macros(tree), *_environment(tree).globals} - elsewhere
     made: list[nodes.Node] = []
     for loop in list(tree.find_all(nodes.For)):
-        if not _has_loops(loop) or (read := _read(loop)) is None:
+        if not _writes_much(loop) or (read := _read(loop)) is None:
             continue
         macro = _macro(_OWN.format(len(made)), loop, read)
         if macro.name not in outer | elsewhere and read_by(macro) <= anywhere:
@@ -46,11 +46,15 @@ def _environment(node: nodes.Node) -> Environment:
     return cast("Environment", node.environment)
 
 
-def _has_loops(loop: nodes.For) -> bool:
-    """Whether it goes through all of something that has a name, and through each item of that in turn."""
+def _writes_much(loop: nodes.For) -> bool:
+    """Whether it goes through all of something that has a name, and through each item of that, or says several things
+    of it: what is but written as JSON is remembered anyway."""
     if not isinstance(loop.target, nodes.Name) or not isinstance(loop.iter, nodes.Name) or loop.recursive:
         return False
-    return any(isinstance(node, nodes.For) or next(node.find_all(nodes.For), None) for node in loop.body)
+    body = nodes.Template(loop.body)
+    said = (each for output in body.find_all(nodes.Output) for each in output.nodes)
+    several = sum(not isinstance(each, (nodes.TemplateData, nodes.Const)) for each in said) > 1
+    return several or next(body.find_all(nodes.For), None) is not None
 
 
 def _read(loop: nodes.For) -> tuple[str, ...] | None:
