@@ -206,7 +206,7 @@ _seen: ContextVar[dict[tuple[object, int], tuple[Any, bytes]] | None] = ContextV
 
 @contextmanager
 def unchanged() -> Generator[None]:
-    """No request changes while what is done inside: `packed_once` and `digest` look at each of its values once."""
+    """Nobody changes a request while this lasts: `packed_once` and `digest` look at each of its values once."""
     token = _seen.set({} if (seen := _seen.get()) is None else seen)
     try:
         yield
@@ -237,19 +237,24 @@ def packed(value: Any) -> bytes:
 
 @_once
 def packed_once(value: Any) -> bytes:
-    """The same."""
+    """As `packed`; of what is `unchanged`, the bytes that were made before."""
     return packed(value)
 
 
 @_once
 def digest(value: Any) -> bytes:
-    """A JSON value as a few bytes to look up by."""
+    """A JSON value as a few bytes to look up by; of what is `unchanged`, those that were made before."""
     return sha256(packed(value)).digest()
 
 
 def unpacked(content: bytes) -> Any:
     """The value that `packed` was given: never for bytes from elsewhere."""
     return marshal.loads(content)  # noqa: S302 (bytes that `packed` made, in this process)
+
+
+def parsed(document: Document) -> int:
+    """How many bytes what is made of a document takes, where that is a value as large."""
+    return _PARSED * document.size
 
 
 def _parsed(content: bytes) -> int:

@@ -10,7 +10,7 @@ from toolgram.errors import GrammarError, Relaxation
 from toolgram.grammar import dialects, matcher
 from toolgram.grammar.ir import Expr, Rules
 from toolgram.grammar.orders import in_rules
-from toolgram.grammar.shape import longest, shortest
+from toolgram.grammar.shape import Lengths, longest, shortest
 from toolgram.grammar.simplify import factored, shortened
 from toolgram.grammar.walk import uses
 from toolgram.work import undisturbed
@@ -22,8 +22,8 @@ class Grammar:
 
     rules: Mapping[str, Expr]
     relaxations: tuple[Relaxation, ...] = ()
-    known: Mapping[str, int | None] = field(default_factory=dict[str, "int | None"], compare=False, repr=False)
-    """The lengths of the shortest sentences of some rules, and of all those that these use."""
+    _known: Lengths = field(default_factory=dict[str, "int | None"], compare=False, repr=False)
+    # lengths of the shortest sentences of some rules, and of all those that these use
 
     @undisturbed()
     def to(self, dialect: str) -> str:
@@ -52,7 +52,7 @@ class Grammar:
 
     @cached_property
     def _short(self) -> Rules:
-        return shortened(self.rules, self.known)
+        return shortened(self.rules, self._known)
 
     @cached_property
     def _matcher(self) -> matcher.Matcher:

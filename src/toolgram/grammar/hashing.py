@@ -80,6 +80,17 @@ def found_once(find: Callable[[_Given], _Found]) -> Callable[[_Given], _Found]:
     return found
 
 
+def kept_with(expr: object, make: Callable[..., _Found], *given: object) -> _Found:
+    """What `make` makes of what is given, kept with an expression for as long as the same is given."""
+    if not isinstance(expr, HashedOnce):
+        return make(*given)
+    facts = facts_of(expr)
+    known: tuple[tuple[object, ...], _Found] | None = facts.get(make)
+    if known is None or known[0] != given:
+        facts[make] = known = given, make(*given)
+    return known[1]
+
+
 def facts_of(expr: HashedOnce) -> dict[Callable[..., object], Any]:
     """What was found of an expression, by the function that found it."""
     facts = expr.known_facts

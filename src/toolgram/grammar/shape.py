@@ -26,7 +26,9 @@ from toolgram.grammar.ir import (
 )
 from toolgram.grammar.walk import Uses, found_given, uses
 
-_NONE: Mapping[str, int | None] = {}
+Lengths = Mapping[str, int | None]
+"""Of the shortest sentences of rules; None where a rule has none."""
+NOT_KNOWN: Lengths = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +72,10 @@ def check_references(used: Uses) -> None:
 
 def shortest(rules: Rules, used: Uses) -> dict[str, int | None]:
     """The length of the shortest sentence of each rule; None where there is no sentence."""
-    return _shortest(rules, used, components({name: used[name] for name in rules}), _NONE)
+    return _shortest(rules, used, components({name: used[name] for name in rules}), NOT_KNOWN)
 
 
-def checked(rules: Rules, used: Uses, known: Mapping[str, int | None] = _NONE) -> dict[str, int | None]:
+def checked(rules: Rules, used: Uses, known: Lengths = NOT_KNOWN) -> dict[str, int | None]:
     """The same. Raises GrammarError where a rule begins with itself: llama.cpp would take all memory on some.
 
     `known`: what it found of some of the rules, and of all those that these use.
@@ -92,9 +94,7 @@ def _recurs(group: list[str], used: Uses) -> bool:
     return len(group) > 1 or group[0] in used[group[0]]
 
 
-def _shortest(
-    rules: Rules, used: Uses, groups: list[list[str]], known: Mapping[str, int | None]
-) -> dict[str, int | None]:
+def _shortest(rules: Rules, used: Uses, groups: list[list[str]], known: Lengths) -> dict[str, int | None]:
     """The same, of rules in groups of those that use one another, each after what it uses; the others are known."""
     found = {name: known.get(name) for name in rules}
     for group in groups:

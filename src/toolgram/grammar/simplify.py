@@ -22,6 +22,7 @@ from toolgram.grammar.ir import (
     choice,
     seq,
 )
+from toolgram.grammar.shape import NOT_KNOWN, Lengths
 from toolgram.grammar.tidy import tidy
 from toolgram.grammar.walk import found_given, reachable, uses, weight, with_children
 
@@ -38,7 +39,7 @@ def simplify(rules: Rules) -> dict[str, Expr]:
     return factored(shortened(rules))
 
 
-def shortened(rules: Rules, known: Mapping[str, int | None] | None = None) -> dict[str, Expr]:
+def shortened(rules: Rules, known: Lengths = NOT_KNOWN) -> dict[str, Expr]:
     """The first part of it: tidy rules, small ones inlined; `known` as in `tidy`, which says what it raises."""
     return reachable(_inlined(tidy({name: _as_before(expr) for name, expr in rules.items()}, known)))
 

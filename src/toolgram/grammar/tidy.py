@@ -24,12 +24,12 @@ from toolgram.grammar.ir import (
     repeat,
     seq,
 )
-from toolgram.grammar.shape import check_references, checked, cost_of, shortest
+from toolgram.grammar.shape import NOT_KNOWN, Lengths, check_references, checked, cost_of, shortest
 from toolgram.grammar.until import automaton, text_after
 from toolgram.grammar.walk import found_given, fresh, reachable, uses, with_children
 
 
-def tidy(rules: Rules, known: Mapping[str, int | None] | None = None) -> dict[str, Expr]:
+def tidy(rules: Rules, known: Lengths = NOT_KNOWN) -> dict[str, Expr]:
     """The same language, with no part that matches nothing, no repeat of what may be empty, and no rule unused.
 
     `known`: the lengths of the shortest sentences of some of the rules, and of all those that these use. Raises
@@ -38,7 +38,7 @@ def tidy(rules: Rules, known: Mapping[str, int | None] | None = None) -> dict[st
     names = uses(rules)
     check_references(names)
     used = reachable(rules, used=names)
-    cost = checked(used, names, known or {})
+    cost = checked(used, names, known)
     if cost["root"] is None:
         raise GrammarError("the grammar has no sentence")
     untidy = {name: expr for name, expr in used.items() if not _is_tidy_rule(expr, cost)}

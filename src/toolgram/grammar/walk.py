@@ -70,14 +70,7 @@ def with_children(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
     """The expression with its references renamed; itself where none of them is, and the very one of before where they
     are renamed again in the same way."""
-    used = names_in(expr)
-    if not isinstance(expr, HashedOnce) or names.keys().isdisjoint(used):
-        return _renamed(expr, names)
-    given, facts = [*map(names.get, used)], facts_of(expr)
-    known: tuple[list[str | None], Expr] | None = facts.get(renamed)
-    if known is None or known[0] != given:
-        facts[renamed] = known = given, _renamed(expr, names)
-    return known[1]
+    return expr if names.keys().isdisjoint(names_in(expr)) else _renamed_again(expr, names)
 
 
 def _renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
@@ -108,14 +101,17 @@ def found_given(find: Callable[[Expr, Mapping[str, _Of]], _Found]) -> Callable[[
     def found(expr: Expr, by_rule: Mapping[str, _Of]) -> _Found:
         if not isinstance(expr, HashedOnce):
             return find(expr, by_rule)
-        given = [by_rule[name] for name in names_in(expr)]
+        given = [*map(by_rule.get, names_in(expr))]
         facts = facts_of(expr)
-        known: tuple[list[_Of], _Found] | None = facts.get(found)
+        known: tuple[list[_Of | None], _Found] | None = facts.get(found)
         if known is None or known[0] != given:
             facts[found] = known = given, find(expr, by_rule)
         return known[1]
 
     return found
+
+
+_renamed_again = found_given(_renamed)
 
 
 def kinds_in(expr: Expr) -> int:

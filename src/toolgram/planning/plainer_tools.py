@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from toolgram.caching import Document, weighed
+from toolgram.caching import Document, parsed, weighed
 
 Tool = Mapping[str, Any]
 Schema = dict[str, Any]
@@ -14,7 +14,6 @@ _ONE, _NAMED = frozenset(("items", "additionalProperties")), frozenset(("propert
 _SEVERAL = frozenset(("anyOf", "oneOf", "allOf", "items", "prefixItems"))
 _MAY_BE_NULL = ("const", "default")
 _DEEPEST = 24
-_AS_OBJECTS = 8  # bytes that a tool takes, for one of what it is packed in
 _OBJECTS = (dict, Mapping)  # checking for a dict is fast, for an abstract class it is not
 
 
@@ -32,16 +31,12 @@ def plain(tool: Tool) -> Tool:
     return _plainer(Document.of(tool))
 
 
-def _weight(tool: Document) -> int:
-    return _AS_OBJECTS * tool.size
-
-
-@weighed(_weight)
+@weighed(parsed)
 def _filled(tool: Document) -> Tool:
     return _with_parameters(tool.value, lambda schema: _described(_schema(schema)))
 
 
-@weighed(_weight)
+@weighed(parsed)
 def _plainer(tool: Document) -> Tool:
     return _with_parameters(tool.value, lambda schema: _described(_plain(_schema(schema))))
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import jinja2
 
@@ -17,6 +17,7 @@ from toolgram.template.apart import asked
 from toolgram.template.capabilities import Capabilities, capabilities
 from toolgram.template.macros import Remembered, pure_macros
 from toolgram.template.observations import Observing, observing
+from toolgram.template.rounds import rounds_as_macros
 from toolgram.template.sandbox import MeteredContext, Raised, environment
 from toolgram.work import give_way
 
@@ -125,7 +126,7 @@ def _as_it_is(
     **variables: Any,
 ) -> str:
     """The prompt for messages in the template's own form."""
-    program = compiled(template.source)
+    program, macros = compiled(template.source)
     given: dict[str, Any] = {
         "messages": [_with_reasoning(message) for message in messages],
         "tools": list(tools) if tools is not None else None,
@@ -136,7 +137,7 @@ def _as_it_is(
         **variables,
     }
     context = cast("MeteredContext", program.new_context(given))
-    context.remembered = Remembered.of(template.source, _macros(template.source), given)
+    context.remembered = Remembered.of(template.source, macros, given)
     try:
         return program.environment.concat(program.root_render_func(context))
     except (OutOfTime, TooMuchWork):
@@ -155,21 +156,25 @@ def _observing(template: ChatTemplate) -> Observing:
     return observing(lambda messages, tools: _as_it_is(template, None, messages, tools))
 
 
+class Program(NamedTuple):
+    """A compiled template, and its macros whose texts may be remembered."""
+
+    template: jinja2.Template
+    macros: Mapping[str, frozenset[str]]
+
+
 @lru_cache(maxsize=256)
-def compiled(source: str) -> jinja2.Template:
+def compiled(source: str) -> Program:
     """The compiled template; raises `TemplateError` if it does not compile."""
     try:
-        return environment().from_string(source)
+        tree = environment().parse(source)
+        macros = pure_macros(tree)
+        macros |= rounds_as_macros(tree, macros)
+        return Program(environment().from_string(tree), macros)
     except jinja2.TemplateSyntaxError as error:
         raise TemplateError(f"chat template, line {error.lineno}: {error.message}") from error
     except Exception as error:  # constants are computed here, and may fail in any way
         raise TemplateError(f"chat template does not compile: {_reason(error)}") from error
-
-
-@lru_cache(maxsize=256)
-def _macros(source: str) -> dict[str, frozenset[str]]:
-    """The macros whose texts may be remembered."""
-    return pure_macros(environment().parse(source))
 
 
 def _with_reasoning(message: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -51,7 +51,7 @@ def pure_macros(tree: nodes.Template) -> dict[str, frozenset[str]]:
     """
     if next(tree.find_all(SHARED), None) is not None:
         return {}
-    macros, stored = outermost(tree)
+    macros, stored = _outermost(tree)
     every = Counter(macro.name for macro in tree.find_all(nodes.Macro))
     reads = {
         macro.name: read_by(macro)
@@ -65,7 +65,7 @@ def pure_macros(tree: nodes.Template) -> dict[str, frozenset[str]]:
     return {name: _with_called(name, reads) for name in reads}
 
 
-def outermost(tree: nodes.Template) -> tuple[list[nodes.Macro], set[str]]:
+def _outermost(tree: nodes.Template) -> tuple[list[nodes.Macro], set[str]]:
     """The macros that stand in no other, and the names that are set outside of macros."""
     macros: list[nodes.Macro] = []
     stored: set[str] = set()

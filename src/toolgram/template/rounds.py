@@ -6,40 +6,43 @@ once for a tool, and not in each request, of which every one is rendered twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from jinja2 import Environment, nodes
 from jinja2.visitor import NodeTransformer
 
-from toolgram.template.macros import SHARED, outermost, pure_macros, read_by
+from toolgram.template.macros import SHARED, read_by
 
 _OF_A_LOOP = frozenset({"first", "index", "index0", "last", "length", "revindex", "revindex0"})
 _OWN = "_round_{}"  # names of macros, which no template exports
 
 
-def with_rounds_as_macros(tree: nodes.Template) -> nodes.Template:
-    """The template, where the round of a loop that writes much is a macro if its item decides what it writes.
+def rounds_as_macros(tree: nodes.Template, pure: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
+    """Makes the round of a loop that writes much a macro, if its item and its place in the loop decide what it writes.
 
-    It may read where in the loop it is. The template writes what it wrote before.
+    The template writes what it wrote before. `pure` are its macros, as `pure_macros` finds them; these are those that
+    are new.
     """
     if next(tree.find_all(SHARED), None) is not None:
-        return tree
-    outer = {macro.name for macro in outermost(tree)[0]}
-    elsewhere = {name.name for name in tree.find_all(nodes.Name) if name.ctx != "load"}
-    elsewhere |= {macro.name for macro in tree.find_all(nodes.Macro) if macro.name not in outer}
-    anywhere = {"loop", *pure_macros(tree), *_environment(tree).globals} - elsewhere
-    made: list[nodes.Node] = []
+        return {}
+    macros = {macro.name for macro in tree.find_all(nodes.Macro)}
+    set_by_it = {name.name for name in tree.find_all(nodes.Name) if name.ctx != "load"}
+    anywhere = {"loop", *pure, *_environment(tree).globals.keys() - macros} - set_by_it
+    made: dict[str, nodes.Macro] = {}
+    found: dict[str, frozenset[str]] = {}
     for loop in list(tree.find_all(nodes.For)):
-        if not _writes_much(loop) or (read := _read(loop)) is None:
+        if not _writes_much(loop) or (places := _places(loop)) is None:
             continue
-        macro = _macro(_OWN.format(len(made)), loop, read)
-        if macro.name not in outer | elsewhere and read_by(macro) <= anywhere:
-            loop.body = [_call(macro, loop, read)]
+        macro = _macro(_OWN.format(len(made)), loop, places)
+        read = read_by(macro)
+        if macro.name not in macros | set_by_it and read <= anywhere:
+            loop.body = [_call(macro, loop, places)]
             _AsParameters().all(macro.body)
-            made.append(macro)
-    tree.body[:0] = made
-    return tree
+            made[macro.name] = macro
+            found[macro.name] = frozenset((macro.name,)).union(read - {"loop"}, *(pure.get(name, ()) for name in read))
+    tree.body[:0] = made.values()
+    return found
 
 
 def _environment(node: nodes.Node) -> Environment:
@@ -57,7 +60,7 @@ def _writes_much(loop: nodes.For) -> bool:
     return several or next(body.find_all(nodes.For), None) is not None
 
 
-def _read(loop: nodes.For) -> tuple[str, ...] | None:
+def _places(loop: nodes.For) -> tuple[str, ...] | None:
     """What a round reads of where in the loop it is; None where it reads more of the loop, ends it, or has macros."""
     found = dict[str, None]()
     for node in _of_round(loop.body):
@@ -84,20 +87,20 @@ def _is_place(node: nodes.Node) -> bool:
     return isinstance(node, nodes.Getattr) and isinstance(node.node, nodes.Name) and node.node.name == "loop"
 
 
-def _macro(name: str, loop: nodes.For, read: Iterable[str]) -> nodes.Macro:
+def _macro(name: str, loop: nodes.For, places: Iterable[str]) -> nodes.Macro:
     target = cast("nodes.Name", loop.target).name
-    parameters = [nodes.Name(each, "param") for each in (target, *map(_parameter, read))]
+    parameters = [nodes.Name(each, "param") for each in (target, *map(_parameter, places))]
     return nodes.Macro(name, parameters, [], loop.body, lineno=loop.lineno, environment=loop.environment)
 
 
-def _parameter(read: str) -> str:
-    return f"_loop_{read}"
+def _parameter(place: str) -> str:
+    return f"_loop_{place}"
 
 
-def _call(macro: nodes.Macro, loop: nodes.For, read: Iterable[str]) -> nodes.Output:
+def _call(macro: nodes.Macro, loop: nodes.For, places: Iterable[str]) -> nodes.Output:
     item = nodes.Name(cast("nodes.Name", loop.target).name, "load")
-    places = [nodes.Getattr(nodes.Name("loop", "load"), each, "load") for each in read]
-    call = nodes.Call(nodes.Name(macro.name, "load"), [item, *places], [], None, None)
+    where = [nodes.Getattr(nodes.Name("loop", "load"), each, "load") for each in places]
+    call = nodes.Call(nodes.Name(macro.name, "load"), [item, *where], [], None, None)
     return cast("nodes.Output", nodes.Output([call]).set_lineno(loop.lineno).set_environment(_environment(loop)))
 
 

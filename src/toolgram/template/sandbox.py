@@ -27,7 +27,6 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from toolgram.template.clock import Clock
 from toolgram.template.macros import Remembered, macro_text, written
 from toolgram.template.own_values import CodeWithOwnValues, DictFunction, PlainNamespace, may_change, own
-from toolgram.template.rounds import with_rounds_as_macros
 from toolgram.work import give_way
 
 MAX_TEXT = 1 << 24  # characters in one value, and in the whole prompt
@@ -161,9 +160,6 @@ class MeteredEnvironment(ImmutableSandboxedEnvironment):
         filters |= {"tojson": to_json, "from_json": _from_json}
         self.globals |= {"raise_exception": _raise_exception, "dict": DictFunction(), "namespace": PlainNamespace}
         del self.globals["lipsum"]  # makes text without bound
-
-    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        return with_rounds_as_macros(super()._parse(source, name, filename))
 
     @staticmethod
     def concat(pieces: Iterable[str]) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  a slot for a function

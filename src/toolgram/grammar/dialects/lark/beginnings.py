@@ -22,7 +22,7 @@ from toolgram.grammar.dialects.lark.tree import (
     items_of,
     row,
 )
-from toolgram.grammar.hashing import HashedOnce, facts_of, found_once
+from toolgram.grammar.hashing import found_once, kept_with
 from toolgram.grammar.ir import CharSet, Literal
 
 _MOST_TEXTS = 32  # that the literals spell with which an option begins
@@ -41,9 +41,9 @@ class Option(NamedTuple):
     texts: frozenset[str]
     inside: Node
 
-    def with_inside(self, inside: Node) -> Node:
-        """The option with this in the place of what comes after its beginning."""
-        way = row(*self.then, inside)
+    def sealed(self, name: str, first: CharSet) -> Node:
+        """The option with what comes after its beginning sealed, under this name."""
+        way = row(*self.then, Sealed(name, first))
         return row(*self.before, way if self.instead is None else fork(way, row(*self.instead)))
 
 
@@ -51,7 +51,7 @@ def option_of(tree: Tree, name: str, told: Sequence[str]) -> Option:
     """An option by what it is made of; `told`, in order, are texts that free text must not begin with where it may
     begin. Up to the end of one of these such text can go on like the option, whose beginning goes on as far then."""
     items = made_of(tree, name)
-    plain = _plainly(tree[name], items)
+    plain = kept_with(tree[name], _plainly, items)
     before, texts = plain.before, plain.texts
     after = items[len(before) :]
     if not after or not any(_is_begun(text, told) for text in texts):
@@ -67,31 +67,10 @@ def option_of(tree: Tree, name: str, told: Sequence[str]) -> Option:
     return Option(before, then, instead, more, row_again(*inner[len(then) :], *after[1:]))
 
 
-def _plainly(node: Node, items: tuple[Node, ...]) -> Option:
-    """An option that is a node and made of these items, where nothing can go on like it; kept with the node."""
-    if not isinstance(node, HashedOnce):
-        return _begun(items)
-    facts = facts_of(node)
-    known: tuple[tuple[Node, ...], Option] | None = facts.get(_plainly)
-    if known is None or known[0] != items:
-        facts[_plainly] = known = items, _begun(items)
-    return known[1]
-
-
-def _begun(items: tuple[Node, ...]) -> Option:
+def _plainly(items: tuple[Node, ...]) -> Option:
+    """An option that is made of these items, where nothing can go on like it."""
     length, texts = _beginning(items)
     return Option(items[:length], (), None, texts, row_again(*items[length:]))
-
-
-def stub_of(node: Node, option: Option, name: str, first: CharSet) -> Node:
-    """An option that a node is, sealed; kept with the node."""
-    if not isinstance(node, HashedOnce):
-        return option.with_inside(Sealed(name, first))
-    facts = facts_of(node)
-    known: tuple[Option, str, CharSet, Node] | None = facts.get(stub_of)
-    if known is None or known[:3] != (option, name, first):
-        facts[stub_of] = known = option, name, first, option.with_inside(Sealed(name, first))
-    return known[3]
 
 
 def _inside(tree: Tree, node: Node) -> tuple[Node, ...]:

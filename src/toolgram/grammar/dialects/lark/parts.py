@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from toolgram.caching import TOGETHER, remembers
 from toolgram.grammar import ir
-from toolgram.grammar.dialects.lark.beginnings import option_of, stub_of
+from toolgram.grammar.dialects.lark.beginnings import Option, option_of
 from toolgram.grammar.dialects.lark.lexing.crowds import first_of_safe
 from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
 from toolgram.grammar.dialects.lark.options import (
@@ -48,7 +48,7 @@ from toolgram.grammar.dialects.lark.tree import (
     reachable,
     row,
 )
-from toolgram.grammar.hashing import HashedOnce, facts_of, found_once
+from toolgram.grammar.hashing import HashedOnce, facts_of, found_once, kept_with
 from toolgram.grammar.ir import NOTHING, START, CharSet, Expr, Rules, Text, not_chars
 from toolgram.grammar.walk import fresh, names_in
 
@@ -141,7 +141,7 @@ def sealed(tree: Tree, made: Collection[str], words: Rules, spelled: Rules) -> t
     if 2 * len(covered) < len(tree):  # too little to be worth it
         return tree, {}
     safe = _safe(parts, spelled)
-    stubs = {name: stub_of(tree[name], options[name], name, first) for name, first in safe.items()}
+    stubs = {name: kept_with(tree[name], Option.sealed, options[name], name, first) for name, first in safe.items()}
     return unsealed({**tree, **stubs}, {}, set(made).difference(safe)), {name: parts[name] for name in safe}
 
 
