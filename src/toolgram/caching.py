@@ -228,11 +228,18 @@ def _once(make: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
 
 
 def packed(value: Any) -> bytes:
-    """A JSON value as bytes to look up by, in a quarter of the time that its text takes; `unpacked` gives a copy."""
+    """A JSON value as bytes to look up by, in a quarter of the time that its text takes; `unpacked` gives a copy.
+
+    Raises RecursionError for one that is nested too deeply.
+    """
     try:
         return marshal.dumps(value, _BY_CONTENT)
-    except ValueError:  # it holds values of types that derive from those of JSON
-        return marshal.dumps(json.loads(json.dumps(value)), _BY_CONTENT)
+    except ValueError:  # it holds values of types that derive from those of JSON, or is nested too deeply
+        plain = json.loads(json.dumps(value))
+    try:
+        return marshal.dumps(plain, _BY_CONTENT)
+    except ValueError as error:  # from Python 3.14 on, JSON may be nested more deeply than what is packed
+        raise RecursionError(str(error)) from error
 
 
 @_once

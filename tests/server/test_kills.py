@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import Empty, Queue
 from typing import Any
 
 import httpx2
@@ -71,16 +72,24 @@ def told(address: str, body: dict[str, Any], leave_after: int | None = None) -> 
     return "".join(pieces), finished
 
 
+def next_of(queue: Queue[int]) -> int | None:
+    try:
+        return queue.get_nowait()
+    except Empty:
+        return None
+
+
 @dataclass
 class Load:
     """Clients that ask again and again, some of which leave, and what became of their requests."""
 
     address: str
-    rng: random.Random
+    rng: random.Random = field(default_factory=lambda: random.Random(0))
     over: threading.Event = field(default_factory=threading.Event)
     counts: Counter[str] = field(default_factory=Counter[str])
+    counting: threading.Lock = field(default_factory=threading.Lock)
     numbers: Iterator[int] = field(default_factory=lambda: iter(range(1 << 30)))
-    left: int = 0
+    leaving: Queue[int] = field(default_factory=Queue[int])  # of those that are to leave, after how many events
 
     def question(self) -> tuple[dict[str, Any], str]:
         """A question, and the whole answer to it."""
@@ -91,13 +100,13 @@ class Load:
     def client(self) -> None:
         while not self.over.is_set():
             body, whole = self.question()
-            leaves = self.left > 0
-            self.left -= leaves
-            text, finished = told(self.address, body, self.rng.randrange(4) if leaves else None)
+            leaves = next_of(self.leaving)
+            text, finished = told(self.address, body, leaves)
             assert whole.startswith(text), (whole, text)
             assert text == whole or not finished, (whole, text)
-            self.counts["left" if leaves else "whole" if finished else "broken"] += 1
-            if not finished and not leaves:
+            with self.counting:
+                self.counts["left" if leaves is not None else "whole" if finished else "broken"] += 1
+            if not finished and leaves is None:
                 time.sleep(0.05)
 
     def ends_one(self) -> None:
@@ -187,10 +196,10 @@ def command_of(pid: str) -> bytes:
 @how_many
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the processes of a process are told by Linux")
 def test_upstreams_workers_and_clients_are_killed(kills: int, tmp_path: Path) -> None:
-    rng, upstream = random.Random(kills), Upstream()
+    rng, upstream, left = random.Random(kills), Upstream(), 0
     try:
         with workers(upstream, tmp_path) as (address, server):
-            load = Load(address, rng)
+            load = Load(address)
             wait_for(lambda: len(workers_of(server)) == 2)
             load.all_places_are_free(1)
             with load.running():
@@ -205,11 +214,12 @@ def test_upstreams_workers_and_clients_are_killed(kills: int, tmp_path: Path) ->
                             os.kill(rng.choice(workers_of(server)), signal.SIGKILL)
                             wait_for(lambda: len(workers_of(server)) == 2)
                         case _:
-                            load.left += 1
-                wait_for(lambda: load.left <= 0)
+                            load.leaving.put(rng.randrange(4))
+                            left += 1
+                wait_for(lambda: load.counts["left"] == left)
             wait_for(lambda: told(address, load.question()[0])[1])
             load.all_places_are_free(PARALLEL)
-            assert load.counts["left"] > kills // 4
+            assert left > kills // 4
             assert load.counts["whole"] >= kills // 4
     finally:
         upstream.kill()
@@ -264,11 +274,11 @@ class Seas(Load):
 
 @how_many
 def test_generations_and_clients_of_the_embedded_model_are_killed(kills: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng, path = random.Random(kills), default_model()
+    rng, path, left = random.Random(kills), default_model(), 0
     engine = LlamaCpp(path, context=1024, deterministic=True)
     app = create_app([Served("smollm2", ChatTemplate.from_gguf(path), engine)], Settings(parallel=4))
     with listening(app) as address:
-        load = Seas(address, rng)
+        load = Seas(address)
         load.learn()
         faults = Faults(rng, monkeypatch)
         with load.running():
@@ -278,11 +288,12 @@ def test_generations_and_clients_of_the_embedded_model_are_killed(kills: int, mo
                 time.sleep(rng.random() / 4)
                 kind = rng.choice(["client", "client", "generation", "model"])
                 if kind == "client":
-                    load.left += 1
+                    load.leaving.put(rng.randrange(4))
+                    left += 1
                 else:
                     faults.left[kind] += 1
-            wait_for(lambda: load.left <= 0 and not any(faults.left.values()))
+            wait_for(lambda: load.counts["left"] == left and not any(faults.left.values()))
         load.all_places_are_free(4)
-        assert load.counts["left"] > kills // 4
+        assert left > kills // 4
         assert load.counts["broken"] > 0
         assert load.counts["whole"] >= kills // 4
