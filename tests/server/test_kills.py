@@ -219,7 +219,7 @@ def test_upstreams_workers_and_clients_are_killed(kills: int, tmp_path: Path) ->
                 wait_for(lambda: load.counts["left"] == left)
             wait_for(lambda: told(address, load.question()[0])[1])
             load.all_places_are_free(PARALLEL)
-            assert left > kills // 4
+            assert load.counts["left"] > kills // 4
             assert load.counts["whole"] >= kills // 4
     finally:
         upstream.kill()
@@ -294,6 +294,6 @@ def test_generations_and_clients_of_the_embedded_model_are_killed(kills: int, mo
                     faults.left[kind] += 1
             wait_for(lambda: load.counts["left"] == left and not any(faults.left.values()))
         load.all_places_are_free(4)
-        assert left > kills // 4
+        assert load.counts["left"] > kills // 4
         assert load.counts["broken"] > 0
         assert load.counts["whole"] >= kills // 4
