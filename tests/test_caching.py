@@ -68,12 +68,12 @@ def test_what_would_fill_the_cache_is_made_each_time_and_drives_nothing_out() ->
     @weighed(twice, Memory(20_000))
     def multiplied(text: str) -> list[str]:
         made.append(text)
-        return [text + str(number) for number in range(100)]
+        return [text + str(number) for number in range(2000)]
 
     copied("small")
     for _ in range(2):
         assert copied("x" * 2000) == "x" * 2000
-        assert len(multiplied("short")) == 100
+        assert len(multiplied("short")) == 2000
     copied("small")
     assert made == ["small", *["x" * 2000, "short"] * 2]
 

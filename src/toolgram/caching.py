@@ -26,7 +26,8 @@ _Result = TypeVar("_Result")
 _LARGEST = 8  # of what a cache may hold, this part at most is one entry
 _GROWTH = 32  # bytes that a grammar takes in all its forms, for one of the text that it was made of
 _OF_THE_PROGRAM = (type, ModuleType, FunctionType, CodeType)  # which is there anyway
-_MADE = 5 * (1 << 20)  # bytes that come of a second's work: what took less time than its weight is not looked through
+_MADE = 10 * (1 << 20)  # bytes that come of a second's work
+_LOOKED_AT = 8  # beyond this part of the largest entry it is not guessed at, but looked through, which takes its time
 _PARSED = 8  # bytes that a value takes, for one of what it is packed in
 _BY_CONTENT = 2  # the last format of marshal in which equal values are equal bytes, shared or not
 
@@ -139,7 +140,8 @@ def weighed(
     """Remember the results of a function. `weigh` estimates the bytes of one from its arguments, which are hashable:
 
     those too that it takes later, such as what is written of a grammar. What took longer to make than so many bytes do
-    is measured, since a few characters may be made much of. What two ask for at once may be made twice.
+    weighs as much as usually comes of that time, and is measured where that is much: of a few characters may be made
+    whatever. What two ask for at once may be made twice.
     """
 
     def decorate(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
@@ -151,9 +153,10 @@ def weighed(
                 return found.result
             began = time.thread_time()
             result = make(*args, **kwargs)
-            weight = weigh(*args, **kwargs)
-            if (time.thread_time() - began) * _MADE > weight:
-                weight = max(weight, size_of(result, memory.largest))
+            weight, usual = weigh(*args, **kwargs), int((time.thread_time() - began) * _MADE)
+            if usual > weight:
+                few = usual * _LOOKED_AT < memory.largest
+                weight = usual if few else max(weight, size_of(result, memory.largest))
             memory.put(key, _Kept(make, arguments, result, weight))
             return result
 
@@ -180,6 +183,22 @@ def counted(most: int) -> Callable[[Callable[_Arguments, _Result]], Callable[_Ar
         made = lru_cache(most)(make)
         TOGETHER.forgets(made.cache_clear)
         return cast("Callable[_Arguments, _Result]", made)
+
+    return decorate
+
+
+def of_the_program(most: int) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
+    """Remember the last `most` results of a function of what stands in the program itself, not in requests: as with a
+    regular expression of a module they are made once a process, and never forgotten."""
+
+    def decorate(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+        made = cast("Callable[_Arguments, _Result]", lru_cache(most)(make))
+
+        @wraps(make)
+        def known(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+            return made(*args, **kwargs)
+
+        return known
 
     return decorate
 

@@ -112,16 +112,16 @@ def _metered(steps: int) -> Generator[_Meter]:
 
 
 def remembered(
-    maxsize: int,
+    maxsize: int, keep: Callable[[int], Callable[[Callable[..., Any]], Callable[..., Any]]] = counted
 ) -> Callable[[Callable[_Arguments, _Result]], Callable[_Arguments, _Result]]:
-    """A bounded cache of what may raise TooLarge, of that too.
+    """A bounded cache of what may raise TooLarge, of that too; `keep` is what remembers.
 
     A result that is known costs as many steps as when it was made: or else it would depend on earlier documents which
     ones are too large.
     """
 
     def decorate(make: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-        @counted(maxsize)
+        @keep(maxsize)
         def made(*args: Hashable) -> tuple[tuple[_Result] | None, int]:
             with _metered(MAX_WORK) as meter:
                 try:
@@ -138,7 +138,8 @@ def remembered(
                 raise TooLarge
             return result[0]
 
-        vars(spending)["cache_clear"] = made.cache_clear  # pyright: ignore[reportFunctionMemberAccess] - lru_cache's
+        if (clear := getattr(made, "cache_clear", None)) is not None:  # as lru_cache names it
+            vars(spending)["cache_clear"] = clear
         return spending
 
     return decorate

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from string import Template
 
+from toolgram.caching import of_the_program
 from toolgram.grammar.regular.automata import Automaton
 from toolgram.grammar.regular.regex import Unsupported, pattern, pattern_as_written
 from toolgram.work import remembered
@@ -111,7 +112,7 @@ def format_automaton(name: str, high: int | None = None) -> Automaton | None:
     return _automaton(name, most)
 
 
-@remembered(maxsize=64)
+@remembered(maxsize=64, keep=of_the_program)
 def _automaton(name: str, more_labels: int) -> Automaton:
     compiled = pattern_as_written if name in _AS_WRITTEN else pattern
     return compiled(_pattern(name, more_labels))
