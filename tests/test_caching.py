@@ -26,6 +26,8 @@ from toolgram.caching import (
     weighed,
 )
 from toolgram.grammar.regular.regex import pattern
+from toolgram.schema.reading.formats import format_automaton
+from toolgram.work import MAX_WORK, in_all, limited
 
 STATM = Path("/proc/self/statm")
 
@@ -122,6 +124,23 @@ def test_what_is_counted_is_forgotten_with_all_the_rest() -> None:
     again = pattern("^[a-f]{3}$")
     assert again == automaton
     assert again is not automaton
+
+
+def test_what_stands_in_the_program_is_made_once() -> None:
+    address = format_automaton("uri")
+    TOGETHER.forget()
+    assert format_automaton("uri") is address
+
+
+def test_a_format_that_is_known_costs_as_many_steps() -> None:
+    def steps() -> int:
+        with in_all(MAX_WORK) as meter, limited(MAX_WORK):
+            format_automaton("idn-email", 80)
+        return MAX_WORK - meter.left
+
+    first = steps()
+    assert first > 0
+    assert steps() == first
 
 
 def test_errors_are_not_kept_and_threads_agree() -> None:
