@@ -183,18 +183,26 @@ def show_all_together(sets: Sets, templates: Sequence[Path], dialects: Sequence[
     ]  # fmt: skip
     head = ["dialect", "grammars", "median ms", "95th", "max", "median characters", "95th", "max"]
     show(f"All {len(many)} tools as one set: plan + text", head, rows)
-    steps = [
-        one_more(tools, path, dialects[0])
-        for path in templates[:3]
-        for tools in sets.values()
-        if len(tools) > LARGEST_SET // 2
-    ]
-    if steps:
-        more, alone = map(sum, zip(*steps, strict=True))
-        ratios = spread([step / single for step, single in steps], 2)
-        print(f"\nOne tool more on a set that is known, {dialects[0]}: {more / len(steps) * 1000:.1f} ms,", end=" ")
-        print(f"{more / alone:.1f} × that tool alone (median, 95th, max: {ratios}).")
+    show_one_more([tools for tools in sets.values() if len(tools) > LARGEST_SET // 2], templates, dialects[0])
     return found
+
+
+def show_one_more(sets: Sequence[Sequence[Tool]], templates: Sequence[Path], dialect: str) -> None:
+    """Print what one tool more costs on each set that is known, and with which templates most."""
+    steps = {path.stem: [one_more(tools, path, dialect) for tools in sets] for path in templates}
+    each = [step for of in steps.values() for step in of]
+    if not each:
+        return
+    times = {stem: [sum(times) for times in zip(*of, strict=True)] for stem, of in steps.items()}
+    more, alone = map(sum, zip(*times.values(), strict=True))
+    ratios = spread([step / single for step, single in each], 2)
+    print(f"\nOne tool more on a set that is known, {dialect}: {more / len(each) * 1000:.1f} ms,", end=" ")
+    print(f"{more / alone:.1f} × that tool alone (median, 95th, max: {ratios}).")
+    most = sorted(times, key=lambda stem: -times[stem][0] / times[stem][1])[:8]
+    rows = [
+        [stem, *(1000 * time / len(sets) for time in times[stem]), times[stem][0] / times[stem][1]] for stem in most
+    ]
+    show("Those with which it is most", ["template", "one more, ms", "alone, ms", "times"], rows)
 
 
 def show_engines(found: Sequence[Cost]) -> None:
