@@ -3,9 +3,9 @@ from hypothesis import given
 
 from small_languages import SOME, TEXTS, sentences, strings
 from toolgram.errors import GrammarError
-from toolgram.grammar.ir import MAX_CODE_POINT, START, Literal, Ref, Text, chars, choice, not_chars, seq
+from toolgram.grammar.ir import END, MAX_CODE_POINT, START, Literal, Ref, Text, chars, choice, not_chars, seq
 from toolgram.grammar.matcher import Matcher
-from toolgram.grammar.until import automaton, text_after, text_rules
+from toolgram.grammar.until import automaton, first_of, text_after, text_rules
 
 
 def runs(text: Text, string: str) -> bool:
@@ -43,6 +43,19 @@ def test_steps_are_disjoint_and_only_refuse_what_completes_a_marker(text: Text):
         ), "a character has two steps"
         refused = not_chars(*codes).ranges
         assert all(chr(low) in "ab" for low, _ in refused)
+
+
+@given(TEXTS)
+@SOME
+def test_the_first_characters_are_those_of_the_first_steps(text: Text):
+    first = automaton(text.without, text.seen)[0]
+    assert first_of(text) == chars(*(pair for charset, _ in first.edges for pair in charset.ranges))
+
+
+def test_the_first_characters_know_of_the_start_and_of_the_end():
+    assert first_of(Text((f"{START}a", "bc", f"d{END}", f"x{END}"), START)) == not_chars("a")
+    assert first_of(Text((f"{START}a", "bc", f"d{END}"), "b")) == not_chars("c")
+    assert first_of(Text((f"d{END}",), "d")) == not_chars()
 
 
 @given(TEXTS)
@@ -98,6 +111,8 @@ def test_rules_are_legible():
 
 @pytest.mark.parametrize(("without", "seen"), [(("",), ""), (("ab",), "xaby")])
 def test_refuses_what_no_text_fulfils(without: tuple[str, ...], seen: str):
+    with pytest.raises(GrammarError):
+        first_of(Text(without, seen))
     with pytest.raises(GrammarError):
         automaton(without, seen)
 

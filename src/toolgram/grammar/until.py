@@ -39,14 +39,27 @@ def automaton(without: tuple[str, ...], seen: str = "") -> tuple[State, ...]:
 
     Raises GrammarError for an empty marker, and where `seen` already contains a marker.
     """
-    if "" in without:
-        raise GrammarError("no text is without the empty marker")
-    if any(marker in seen for marker in without):
-        raise GrammarError(f"{seen!r} already contains one of {without!r}")
+    _check(without, seen)
     prefixes = {marker[:end] for marker in without for end in range(len(marker))}
     start = _longest_end(seen, prefixes)
     table = _reachable(start, without, prefixes)
     return _merged(table)
+
+
+def first_of(text: Text) -> CharSet:
+    """The characters that the text may begin with: those of the first steps of its automaton, which takes long to make.
+
+    Raises as `automaton` does.
+    """
+    _check(text.without, text.seen)
+    return not_chars(*{marker[-1] for marker in text.without if (text.seen + marker[-1]).endswith(marker)})
+
+
+def _check(without: tuple[str, ...], seen: str) -> None:
+    if "" in without:
+        raise GrammarError("no text is without the empty marker")
+    if any(marker in seen for marker in without):
+        raise GrammarError(f"{seen!r} already contains one of {without!r}")
 
 
 def text_after(text: Text, number: int) -> Text:

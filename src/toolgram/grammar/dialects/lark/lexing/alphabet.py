@@ -26,7 +26,7 @@ from toolgram.grammar.ir import (
     chars,
     children,
 )
-from toolgram.grammar.until import automaton
+from toolgram.grammar.until import first_of
 from toolgram.grammar.walk import is_plain
 
 _LEADS = (
@@ -189,10 +189,8 @@ def _letters(expr: Expr, alphabet: Alphabet, of_part: Callable[[Expr], Letters])
         mask = alphabet.of_set(expr)
         return Letters(nullable=False, first=mask, later=0, every=mask)
     if isinstance(expr, Text):
-        edges = automaton(expr.without, expr.seen)[0].edges
         everything = alphabet.everything
-        first = _union([alphabet.of_set(charset) for charset, _ in edges])
-        return Letters(nullable=True, first=first, later=everything, every=everything)
+        return Letters(nullable=True, first=alphabet.of_set(first_of(expr)), later=everything, every=everything)
     if isinstance(expr, Sequence):
         return _in_sequence(list(map(of_part, expr.items)))
     if isinstance(expr, Choice):
