@@ -190,19 +190,17 @@ def show_all_together(sets: Sets, templates: Sequence[Path], dialects: Sequence[
 def show_one_more(sets: Sequence[Sequence[Tool]], templates: Sequence[Path], dialect: str) -> None:
     """Print what one tool more costs on each set that is known, and with which templates most."""
     steps = {path.stem: [one_more(tools, path, dialect) for tools in sets] for path in templates}
-    each = [step for of in steps.values() for step in of]
-    if not each:
+    every = [step for of in steps.values() for step in of]
+    if not every:
         return
-    times = {stem: [sum(times) for times in zip(*of, strict=True)] for stem, of in steps.items()}
-    more, alone = map(sum, zip(*times.values(), strict=True))
-    ratios = spread([step / single for step, single in each], 2)
-    print(f"\nOne tool more on a set that is known, {dialect}: {more / len(each) * 1000:.1f} ms,", end=" ")
+    more, alone = map(sum, zip(*every, strict=True))
+    ratios = spread([step / single for step, single in every], 2)
+    print(f"\nOne tool more on a set that is known, {dialect}: {more / len(every) * 1000:.1f} ms,", end=" ")
     print(f"{more / alone:.1f} × that tool alone (median, 95th, max: {ratios}).")
-    most = sorted(times, key=lambda stem: -times[stem][0] / times[stem][1])[:8]
-    rows = [
-        [stem, *(1000 * time / len(sets) for time in times[stem]), times[stem][0] / times[stem][1]] for stem in most
-    ]
-    show("Those with which it is most", ["template", "one more, ms", "alone, ms", "times"], rows)
+    means = ([stem, *(statistics.mean(each) * 1000 for each in zip(*of, strict=True))] for stem, of in steps.items())
+    rows = sorted(([stem, step, single, step / single] for stem, step, single in means), key=lambda row: -row[-1])
+    show("Those with which it is most", ["template", "one more, ms", "alone, ms", "times"], rows[:8])
+    print(f"With {rows[-1][0]} it is least: {rows[-1][-1]:.1f} times.")
 
 
 def show_engines(found: Sequence[Cost]) -> None:
