@@ -25,8 +25,8 @@ from toolgram import work
 from toolgram.errors import OutOfTime, TemplateError, TooMuchWork
 from toolgram.template import apart_process
 from toolgram.template.apart import Apart
+from toolgram.template.bounds import TooMuch
 from toolgram.template.chat_template import ChatTemplate
-from toolgram.template.sandbox import TooMuch
 from toolgram.turns import Turns
 
 NOW = datetime(2026, 11, 22, 12, 30)

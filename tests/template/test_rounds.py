@@ -93,7 +93,12 @@ def rounds(source: str) -> list[str]:
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("Qwen3-Coder", 1), ("openai-gpt-oss-120b", 1), ("CohereForAI-c4ai-command-r-plus-tool_use", 3)],
+    [
+        ("Qwen3-Coder", 1),
+        ("openai-gpt-oss-120b", 1),
+        ("meetkai-functionary-medium-v3.2", 2),
+        ("CohereForAI-c4ai-command-r-plus-tool_use", 3),
+    ],
 )
 def test_templates_that_write_tools_out_have_such_rounds(name: str, count: int) -> None:
     assert len(rounds((TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8"))) == count

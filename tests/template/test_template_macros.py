@@ -19,6 +19,28 @@ NOW = datetime(2026, 1, 1)
 SHOW = "{% macro show(tool, mark='') %}{{ mark ~ tool.function.name }}{% endmacro %}"
 
 
+SET_BEFORE = (
+    "{% if x %}{% set n = 2 %}{{ n }}{% endif %}",
+    "{% if x %}{% set n = 2 %}{% elif x is none %}{% set n = 3 %}{% else %}{% set n = 4 %}{% endif %}{{ n }}",
+    "{% for y in x %}{% set n = y %}{{ n }}{% endfor %}",
+    "{% if x %}{% set n %}{{ x }}{% endset %}{% for y in n if y != n %}{{ y ~ n }}{% endfor %}{% endif %}",
+    "{% if x %}{% set n, m = x %}{% if m %}{{ n }}{% endif %}{% endif %}",
+    "{% if x %}{% set n = namespace(k=x) %}{% set n.k = n.k + 1 %}{{ n.k }}{% endif %}",
+)
+READ_BEFORE = (
+    "{% if x %}{% set n = 2 %}{% endif %}{{ n }}",
+    "{% if x %}{% set n = 2 %}{% elif x is none %}3{% else %}{% set n = 4 %}{% endif %}{{ n }}",
+    "{% if x %}{% set n = 2 %}{% elif n %}{% set n = 3 %}{% endif %}",
+    "{% for y in x %}{% if y %}{% set n = y %}{% endif %}{{ n }}{% endfor %}",
+    "{% for y in x %}{% set n = y %}{% else %}{{ n }}{% endfor %}",
+    "{% if x %}{% set n = n + 1 %}{{ n }}{% endif %}",
+    "{% if x %}{% set n %}{{ n }}{% endset %}{% endif %}",
+    "{% if x %}{% set n.k = 1 %}{% set n = 2 %}{% endif %}",
+    "{% for y in x if n %}{% set n = y %}{{ n }}{% endfor %}",
+)
+"""Of macros: `n`, which the template sets too, is set before it is read, whichever way it goes, or may not be."""
+
+
 def tool(name: str, **properties: Any) -> dict[str, Any]:
     """A tool with these parameters."""
     parameters = {"type": "object", "properties": properties}
@@ -50,6 +72,9 @@ def pure(source: str) -> set[str]:
         ("{% macro g(x) %}{{ f(x) }}{% endmacro %}{% set n = 1 %}{% macro f(x) %}{{ n }}{% endmacro %}", set[str]()),
         ("{% macro f(x) %}{% macro g() %}{{ x }}{% endmacro %}{{ g() }}{% endmacro %}", {"f"}),
         ("{% macro f(x) %}{{ x | random }}{% endmacro %}", set[str]()),
+        *((f"{{% set n = 1 %}}{{% macro f(x) %}}{body}{{% endmacro %}}", {"f"}) for body in SET_BEFORE),
+        *((f"{{% set n = 1 %}}{{% macro f(x) %}}{body}{{% endmacro %}}", set[str]()) for body in READ_BEFORE),
+        ("{% set n = 1 %}{% macro f(x=n) %}{% set n = 2 %}{{ n ~ x }}{% endmacro %}", set[str]()),
         ("{% block b %}{% endblock %}" + SHOW, set[str]()),
     ],
 )
@@ -100,6 +125,26 @@ def test_json_is_written_as_it_is_asked_for() -> None:
     assert rendered(source, one) == rendered(source, one) == "".join(every)
 
 
+@pytest.mark.parametrize("indent", ["none", "0", "2", "true", "'--'", "'\\n'"])
+def test_lists_of_tools_are_written_from_what_is_known_of_these(indent: str) -> None:
+    """As `json.dumps` writes them, in any order, the tools themselves or a part of each."""
+    made = f"tojson(indent={indent}, sort_keys=false)"
+    source = f"{{{{ tools | {made} ~ tools | map(attribute='function') | {made} ~ (tools * 2) | {made} }}}}"
+    one, two = tool("a\nb", x={"enum": ["\n", {}, []]}), tool("b")
+    as_python = {"none": None, "true": True, "'--'": "--", "'\\n'": "\n"}
+    space: Any = as_python[indent] if indent in as_python else int(indent)
+    for tools in ([one], [one, two], [two, one], [two, one]):
+        lists = tools, [each["function"] for each in tools], tools * 2
+        assert rendered(source, *tools) == "".join(json.dumps(each, ensure_ascii=False, indent=space) for each in lists)
+
+
+def test_a_tool_is_written_as_python_writes_it() -> None:
+    source = "{{ tools[0] | string ~ (tools[0].function.parameters.properties | string | length) ~ none | string }}"
+    one, two = tool("a", x={"default": True}), tool("a", x={"default": 1})
+    for each in (one, two, one):
+        assert rendered(source, each) == f"{each}{len(str(each['function']['parameters']['properties']))}None"
+
+
 @pytest.mark.parametrize("path", sorted(TEMPLATES.glob("*.jinja")), ids=lambda path: path.stem)
 def test_real_templates_write_the_same_of_known_tools(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     template = ChatTemplate.from_file(path, "<s>", "</s>")
@@ -117,6 +162,7 @@ def test_real_templates_write_the_same_of_known_tools(path: Path, monkeypatch: p
     remembered = texts() + texts()
     monkeypatch.setattr(macros.Remembered, "of_macro", never)
     monkeypatch.setattr(macros.Remembered, "of_json", never)
+    monkeypatch.setattr(macros.Remembered, "of_text", never)
     assert remembered == texts() * 2
 
 

@@ -18,10 +18,11 @@ from toolgram.errors import TemplateError
 from toolgram.planning.plainer_tools import filled, plain
 from toolgram.styles.base import ToolStyle
 from toolgram.template.adapt import adapt, neutralised
+from toolgram.template.bounds import TooMuch
 from toolgram.template.capabilities import Capabilities
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.provenance import render_parts
-from toolgram.template.sandbox import Raised, TooMuch
+from toolgram.template.sandbox import Raised
 from toolgram.wire import format as wire
 from toolgram.wire.writer import write_freely
 

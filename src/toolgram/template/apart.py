@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from toolgram.errors import TemplateError, TooMuchWork
-from toolgram.template.sandbox import TooMuch
+from toolgram.template.bounds import TooMuch
 from toolgram.turns import Lane
 from toolgram.work import away, client, look
 

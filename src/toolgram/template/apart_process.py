@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 
 from toolgram.errors import TemplateError
 from toolgram.process_limits import lower
+from toolgram.template.bounds import TooMuch
 from toolgram.template.chat_template import ChatTemplate
-from toolgram.template.sandbox import TooMuch
 
 _HEADER = 8  # bytes, which say how many follow
 _MEMORY = 1 << 30  # bytes

@@ -15,6 +15,7 @@ from itertools import product
 from typing import Any, Literal, Protocol, get_args
 
 from toolgram.errors import TemplateError
+from toolgram.template.bounds import TooMuch
 from toolgram.template.probe_turns import (
     ANSWER,
     CALL_ID,
@@ -40,7 +41,6 @@ from toolgram.template.probe_turns import (
     system,
     user,
 )
-from toolgram.template.sandbox import TooMuch
 from toolgram.template.turn_ends import Draw, prompt_for_a_turn, turn_ends
 
 _PARTS: Mapping[str, Message] = {

@@ -14,12 +14,11 @@ from sys import getsizeof
 from typing import Any, Protocol, cast
 
 from jinja2 import nodes
-from jinja2.compiler import Frame
-from jinja2.meta import TrackingCodeGenerator
 from jinja2.nodes import EvalContext
 from jinja2.runtime import Macro
 
 from toolgram.caching import TOGETHER, digest, remembers
+from toolgram.template.reads import read_by
 
 SHARED = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Block, nodes.Extends)  # names come from elsewhere
 _SCALARS = frozenset((str, int, float, bool, type(None)))
@@ -35,6 +34,10 @@ class Rendering(Protocol):
 
     def spend(self, steps: int = 1) -> bool:
         """Charge steps."""
+        ...
+
+    def hold(self, characters: int) -> None:
+        """Charge a text that is about to be made."""
         ...
 
     @property
@@ -83,23 +86,6 @@ def _outermost(tree: nodes.Template) -> tuple[list[nodes.Macro], set[str]]:
 
 def _is_random(macro: nodes.Macro) -> bool:
     return any(each.name == "random" for each in macro.find_all(nodes.Filter))
-
-
-class _Names(TrackingCodeGenerator):
-    """Finds the names that are looked up outside of a template, those of Jinja's own functions too."""
-
-    def enter_frame(self, frame: Frame) -> None:
-        super().enter_frame(frame)
-        loads = cast("Mapping[str, tuple[str, str]]", frame.symbols.loads).values()
-        self.undeclared_identifiers.update(name for action, name in loads if action == "resolve")
-
-
-def read_by(macro: nodes.Macro) -> frozenset[str]:
-    """The names that a macro takes from outside of it."""
-    environment = cast("Any", macro.environment)
-    names = _Names(environment)
-    names.visit(nodes.Template([macro], lineno=macro.lineno).set_environment(environment))
-    return frozenset(names.undeclared_identifiers)
 
 
 def _with_called(name: str, reads: Mapping[str, frozenset[str]]) -> frozenset[str]:
@@ -152,6 +138,10 @@ class Remembered:
         if id(value) not in self.known or type(indent) not in _INDENTS or separators is not None:
             return None
         return indent, *map(bool, flags), digest(value)
+
+    def of_text(self, value: Any) -> _Key | None:
+        """What the text of a value as Python writes it is looked up by."""
+        return (str, digest(value)) if id(value) in self.known else None
 
 
 _Key = tuple[Hashable, ...]

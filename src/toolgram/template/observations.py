@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from toolgram.errors import TemplateError
+from toolgram.template.bounds import TooMuch
 from toolgram.template.probe_turns import NAME, RESULT, TOOLS, VALUE, call, result, user
-from toolgram.template.sandbox import TooMuch
 
 Message = Mapping[str, Any]
 Draw = Callable[[Sequence[Message], Sequence[Message] | None], str]

@@ -12,7 +12,8 @@ from typing import cast
 from jinja2 import Environment, nodes
 from jinja2.visitor import NodeTransformer
 
-from toolgram.template.macros import SHARED, read_by
+from toolgram.template.macros import SHARED
+from toolgram.template.reads import read_by
 
 _OF_A_LOOP = frozenset({"first", "index", "index0", "last", "length", "revindex", "revindex0"})
 _OWN = "_round_{}"  # names of macros, which no template exports

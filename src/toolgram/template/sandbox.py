@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, wraps
-from itertools import chain, islice
-from json.encoder import encode_basestring, encode_basestring_ascii
 from types import BuiltinMethodType, MethodType
 from typing import Any, NoReturn, cast
 
@@ -24,13 +22,13 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context, LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from toolgram.template.as_text import to_json, to_string
+from toolgram.template.bounds import MAX_ITEMS, MAX_TEXT, TooMuch, weighed
 from toolgram.template.clock import Clock
-from toolgram.template.macros import Remembered, macro_text, written
+from toolgram.template.macros import Remembered, macro_text
 from toolgram.template.own_values import CodeWithOwnValues, DictFunction, PlainNamespace, may_change, own
 from toolgram.work import give_way
 
-MAX_TEXT = 1 << 24  # characters in one value, and in the whole prompt
-MAX_ITEMS = 1 << 20  # items in one value, nested ones included; also the most copies of something
 MAX_SLOW = 1 << 16  # characters that filters take which look at each for long
 MAX_WIDTH = 1 << 12  # the width that a filter pads to
 MAX_BITS = 1 << 13  # in one integer
@@ -43,10 +41,6 @@ _OF_A_LOOP = frozenset({"first", "index", "index0", "last", "length"})
 
 _WIDE_PERCENT = re.compile(r"%[^a-zA-Z%]*(?:\*|[0-9]{6})")
 _WIDE_BRACES = re.compile(r":[^{}]*\{|[0-9]{6}")
-
-
-class TooMuch(jinja2.TemplateError):
-    """A template that exceeds the limits."""
 
 
 class Raised(jinja2.TemplateError):
@@ -96,7 +90,7 @@ class MeteredContext(Context):
 
     def join(self, values: Iterable[Any]) -> str:
         """What `~` means."""
-        texts = [value if type(value) is str else str(_weighed(value)) for value in values]
+        texts = [value if type(value) is str else str(weighed(value)) for value in values]
         self.hold(sum(map(len, texts)))
         return "".join(texts)
 
@@ -152,12 +146,10 @@ class MeteredEnvironment(ImmutableSandboxedEnvironment):
     context_class = MeteredContext
 
     def __init__(self) -> None:
-        super().__init__(
-            trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols], finalize=_weighed
-        )
+        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols], finalize=weighed)
         filters = cast("dict[str, Any]", self.filters)
         filters |= {name: _guarded(filters[name]) for name in (*_GROWING_FILTERS, *_SLOW_FILTERS)}
-        filters |= {"tojson": to_json, "from_json": _from_json}
+        filters |= {"tojson": to_json, "string": to_string, "from_json": _from_json}
         self.globals |= {"raise_exception": _raise_exception, "dict": DictFunction(), "namespace": PlainNamespace}
         del self.globals["lipsum"]  # makes text without bound
 
@@ -228,30 +220,6 @@ def environment() -> MeteredEnvironment:
 
 
 @pass_context
-def to_json(
-    context: MeteredContext,
-    value: Any,
-    ensure_ascii: bool = False,
-    indent: int | str | None = None,
-    separators: tuple[str, str] | None = None,
-    sort_keys: bool = False,
-) -> str:
-    """`tojson` as transformers has it: no HTML escapes, and the parameters of `json.dumps`; `map` makes a list too."""
-    if isinstance(value, Iterator):
-        value = list(islice(cast("Iterator[Any]", value), MAX_ITEMS))
-    if (isinstance(indent, int) and indent > 64) or (isinstance(indent, str) and len(indent) > 64):
-        raise TooMuch("indents JSON by more than 64")
-    if type(value) is str:  # what most calls of templates with macros of their own are about
-        text = encode_basestring_ascii(value) if ensure_ascii else encode_basestring(value)
-    else:
-        key = context.remembered and context.remembered.of_json(value, indent, separators, ensure_ascii, sort_keys)
-        encoder = json.JSONEncoder(ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-        text = encoder.encode(_weighed(value)) if key is None else written(context, key, lambda: encoder.encode(value))
-    context.hold(len(text))
-    return text
-
-
-@pass_context
 def _from_json(context: MeteredContext, text: str) -> Any:
     """What a text says in JSON; transformers has no such filter, but some templates take arguments as text alone."""
     context.spend(_steps(text))
@@ -262,28 +230,6 @@ def _raise_exception(message: object) -> NoReturn:
     raise Raised(str(message))
 
 
-def _weighed(value: Any) -> Any:
-    """The value itself, if its text is bounded: nested lists that repeat one list have exponentially long text."""
-    if type(value) is str or not isinstance(value, (dict, list, tuple)):
-        return value
-    items = characters = 0
-    pending: list[Any] = [cast("object", value)]
-    while pending:
-        holder = pending.pop()
-        items += len(holder)
-        held: Iterable[Any] = holder
-        if isinstance(holder, dict):
-            held = chain(held, cast("dict[Any, Any]", holder).values())
-        for item in held:
-            if type(item) is str:
-                characters += len(item)
-            elif isinstance(item, (dict, list, tuple)):
-                pending.append(item)
-        if items + len(pending) > MAX_ITEMS or characters > MAX_TEXT:
-            raise TooMuch("writes a value without bound")
-    return cast("object", value)
-
-
 def _check_operands(operator: str, left: Any, right: Any) -> None:
     if isinstance(left, int) and isinstance(right, int):
         bits = left.bit_length() * right if operator == "**" else left.bit_length() + right.bit_length()
@@ -292,7 +238,7 @@ def _check_operands(operator: str, left: Any, right: Any) -> None:
     elif operator == "%" and isinstance(left, str):
         if _WIDE_PERCENT.search(left):
             raise TooMuch("formats a field without bound")
-        _weighed(right)
+        weighed(right)
     elif operator == "+" and isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
         _check_items(len(cast("Sequence[Any]", left)) + len(cast("Sequence[Any]", right)))
     elif operator == "*":
@@ -317,7 +263,7 @@ def _check_call(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any])
         text = getattr(getattr(function, "__wrapped__", None), "__self__", "")
         if _WIDE_BRACES.search(str(text)):
             raise TooMuch("formats a field without bound")
-        _weighed([*args, *kwargs.values()])
+        weighed([*args, *kwargs.values()])
     elif isinstance(function, (BuiltinMethodType, MethodType)):
         _check_method(name, function.__self__, args, kwargs)
 
@@ -352,7 +298,7 @@ def _check_text(characters: int) -> None:
 
 
 _SLOW_FILTERS = ("groupby", "max", "min", "sort", "unique", "urlize")  # a microsecond for each character
-_GROWING_FILTERS = ("batch", "center", "format", "indent", "join", "replace", "slice", "string", "sum", "wordwrap")
+_GROWING_FILTERS = ("batch", "center", "format", "indent", "join", "replace", "slice", "sum", "wordwrap")
 
 
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -365,22 +311,20 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
         if name == "format":  # its numbers are what it writes, not widths
             if _WIDE_PERCENT.search(str(first)):
                 raise TooMuch("formats a field without bound")
-            _weighed([*rest, *kwargs.values()])
+            weighed([*rest, *kwargs.values()])
         elif any(isinstance(value, int) and value > MAX_WIDTH for value in (*rest, *kwargs.values())):
             raise TooMuch(f"asks {name} for more than {MAX_WIDTH}")
         if name in _SLOW_FILTERS and isinstance(first, str) and len(first) > MAX_SLOW:
             raise TooMuch(f"gives {name} more than {MAX_SLOW} characters")
         if name == "join" and isinstance(first, (list, tuple)):
             separator = str(rest[0]) if rest else str(kwargs.get("d", ""))
-            _weighed(cast("object", first))
+            weighed(cast("object", first))
             _check_growth("join", separator, cast("object", first))
         elif name == "replace" and isinstance(first, str):
             _check_growth("replace", first, *rest)
         elif name == "indent" and isinstance(first, str):
             width = rest[0] if rest else kwargs.get("width", 4)
             _check_text(len(first) + (first.count("\n") + 1) * (width if isinstance(width, int) else len(str(width))))
-        elif name in ("string", "soft_str"):
-            _weighed(first)
         elif name == "sum" and not isinstance(rest[1] if len(rest) > 1 else kwargs.get("start", 0), (int, float)):
             raise TooMuch("sums values that are not numbers")
         return function(*args, **kwargs)
