@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import toolgram
@@ -9,7 +11,9 @@ from toolgram.planning import readable_names
 from toolgram.planning.readable_names import is_readable
 from toolgram.styles.registry import all_styles
 from toolgram.wire import format as wire
+from toolgram.wire.after_words import with_calls_after_words
 from toolgram.wire.encodings import JSON
+from toolgram.wire.unclosed import closed_by_calls
 
 WORDS = (
     *("name", "arguments", "parameters", "tool_call", "call", "end", "user", "functions", "to", "json", "id", "type"),
@@ -21,6 +25,19 @@ WORDS = (
 def test_what_reads_words_reads_each(style: toolgram.ToolStyle):
     for word in WORDS:
         assert is_readable(word, style.wire) == readable_names._reads_back(word, style.wire)
+
+
+@pytest.mark.parametrize("style", all_styles(), ids=lambda style: style.name)
+def test_so_it_is_where_calls_of_offered_tools_end_thoughts_or_words(style: toolgram.ToolStyle):
+    """For all sets of tools alike, so that it is found once."""
+    formats = [closed_by_calls(style.wire, offered) for offered in (WORDS[:8], WORDS[8:], ("zq",))]
+    if style.calls_after_words is not None:
+        formats += [with_calls_after_words(style.wire, style.calls_after_words, offered) for offered in (WORDS, ("a",))]
+    for format_ in formats:
+        assert [is_readable(word, format_) for word in WORDS] == [
+            readable_names._reads_back(word, format_) for word in WORDS
+        ]
+    assert len({replace(each, turn=readable_names._of_any_tools(each.turn)) for each in formats[:3]}) == 1
 
 
 def test_where_another_way_begins_like_a_name_each_is_asked_by_itself():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from sys import getsizeof
 
@@ -36,6 +37,21 @@ def _tags_of_names(format_: wire.WireFormat) -> tuple[wire.NamedMark, ...]:
 @lru_cache(maxsize=512)
 def _reads_words(format_: wire.WireFormat) -> bool:
     """Whether any word in the place of a name is read as that name: none is told from another before it is over."""
+    return _reads_some_word(replace(format_, turn=_of_any_tools(format_.turn)))
+
+
+def _of_any_tools(node: wire.Node) -> wire.Node:
+    """A turn whose thoughts and words end with calls of these tools or those: that is the same for each set of tools,
+    since the calls of which it is asked here come after neither."""
+    match node:
+        case wire.CallAhead(_, _, _, told):
+            return replace(node, rests=(_SOME_WORD,), told=told and (_SOME_WORD,))
+        case _:
+            return wire.rebuild(node, _of_any_tools)
+
+
+@lru_cache(maxsize=512)
+def _reads_some_word(format_: wire.WireFormat) -> bool:
     written = _call(_SOME_WORD, format_)
     if written is None or written.count(_SOME_WORD) != 1:
         return False
