@@ -88,3 +88,16 @@ def test_the_text_is_the_same_as_when_all_is_looked_into() -> None:
     texts = [_turn(root).to("lark") for root in roots]
     with patch.object(crowds, "safe_values", lambda *_: {}):
         assert [_turn(root).to("lark") for root in roots] == texts
+
+
+@pytest.mark.parametrize("few", [0, 10_000])
+def test_the_text_is_the_same_however_much_is_looked_at_once(few: int) -> None:
+    """With long stacks at first, or with short ones, which find more: then with long ones."""
+    calls = choice(*(seq(f"{name}<arg>", Ref("value"), "</arg>") for name in ("a", "ab", "b")))
+    roots = [
+        seq(Text(("</t>", "<call>a<arg>")), choice("</t>", ""), "<call>", calls, repeat(seq("<call>", calls))),
+        seq(Text(("{",)), Ref("value"), optional(seq("\n", Ref("value"))), choice("}", "\n")),
+    ]
+    texts = [_turn(root).to("lark") for root in roots]
+    with patch.object(crowds, "_FEW_CROWDS", few):
+        assert [_turn(root).to("lark") for root in roots] == texts

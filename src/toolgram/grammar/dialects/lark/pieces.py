@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from toolgram.caching import counted
@@ -47,6 +47,7 @@ class _Pieces:
     markers: tuple[str, ...]
     first: _Rests
     begin: str
+    _longer: dict[_Begun, list[tuple[str, _Begun]]] = field(default_factory=dict[_Begun, list[tuple[str, _Begun]]])
 
     @property
     def start(self) -> _Begun:
@@ -132,9 +133,13 @@ class _Pieces:
                     waiting.append(longer)
         return frozenset(begun for begun, times in count.items() if times > 1)
 
-    def longer(self, begun: _Begun) -> Iterator[tuple[str, _Begun]]:
+    def longer(self, begun: _Begun) -> list[tuple[str, _Begun]]:
         """Such beginnings that are longer by a character, and are text."""
-        texts, rests = begun
+        if begun not in self._longer:
+            self._longer[begun] = list(self._found_longer(*begun))
+        return self._longer[begun]
+
+    def _found_longer(self, texts: _Rests, rests: _Rests) -> Iterator[tuple[str, _Begun]]:
         for char in _following(texts or rests):
             first = _after(char, texts)
             more = _after(char, self.markers) if char in self.begin else _after(char, rests)

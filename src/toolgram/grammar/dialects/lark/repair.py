@@ -212,6 +212,8 @@ def _to_cut(found: list[Conflict], growing: set[Lexeme], lexicon: Lexicon, words
 def _widened(node: Node, pieces: Mapping[Lexeme, Node]) -> Node:
     """The node with what is regular around a lexeme that is to be taken apart made one lexeme, where it is small."""
     match node:
+        case _ if pieces.keys().isdisjoint(lexemes_in(node)):
+            return node
         case Row(items):
             return row(*(_widened_run(run, pieces) for run in _runs(items)))
         case Fork() | Loop() if (whole := _whole(node, pieces)) is not None:
@@ -261,6 +263,8 @@ def _replaced(node: Node, pieces: Mapping[Lexeme, Node]) -> Node:
     match node:
         case Lexeme():
             return pieces.get(node, node)
+        case _ if pieces.keys().isdisjoint(lexemes_in(node)):
+            return node
         case Row(items):
             return row(*(_replaced(item, pieces) for item in items))
         case Fork(options):

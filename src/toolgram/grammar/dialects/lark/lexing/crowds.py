@@ -30,6 +30,8 @@ from toolgram.work import spend
 
 _Found = TypeVar("_Found")
 _MOST_CROWDS = 2_000  # beyond those of a thread alone
+_FEW_CROWDS = 100  # the same: so few are looked at with long stacks at once
+_LONG = 6  # states to return to
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +95,15 @@ def _around(tree: Tree, values: Container[str], start: str) -> Tree:
 
 
 def _conflicts(lexicon: Lexicon, tree: Tree, values: Mapping[str, str]) -> list[Conflict]:
-    shallow = _explore(Network(tree, lexicon, values), 1, None)
+    network = Network(tree, lexicon, values)
+    found = _explore(network, _LONG, _FEW_CROWDS)
+    if found is not None:
+        return found
+    shallow = _explore(network.unseen(), 1, None)
     if not shallow:
         return []
-    for depth in (6, 2):
-        found = _explore(Network(tree, lexicon, values), depth, _MOST_CROWDS)
+    for depth in (_LONG, 2):
+        found = _explore(network.unseen(), depth, _MOST_CROWDS)
         if found is not None:
             return found
     return shallow

@@ -65,7 +65,6 @@ class Network:
     def __init__(self, tree: Tree, lexicon: Lexicon, values: Mapping[str, str], whole: str = "") -> None:
         self.lexicon = lexicon
         self.whole = whole
-        self.is_open = False  # where that was seen to end although it may go on as well
         self._values = {name: VALUE - ord(bracket) for name, bracket in values.items()}
         brackets = set(values.values())
         self.begins = {VALUE - ord(each): lexicon.alphabet.of_char(each) for each in brackets}  # of what is taken whole
@@ -84,10 +83,16 @@ class Network:
         for state, name in (*((s, n) for n, s in self.entry.items()), *self.exit.items()):
             self.rule_of[state] = name
         self._by_rule: dict[str, list[int]] = {}
-        self._may_leave: dict[str, list[int]] = {}
         self._after_rule: dict[str, tuple[list[int], bool]] = {}
+        self.unseen()
+
+    def unseen(self) -> Network:
+        """The network, of which is forgotten what was found at some depth."""
+        self.is_open = False  # where `whole` was seen to end although it may go on as well
+        self._may_leave: dict[str, list[int]] = {}
         self._reaches: dict[Thread, Reach] = {}
         self._follows: dict[Thread, int] = {}
+        return self
 
     def _state(self) -> int:
         self.empty.append([])
