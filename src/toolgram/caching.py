@@ -269,8 +269,15 @@ def packed_once(value: Any) -> bytes:
 
 @_once
 def digest(value: Any) -> bytes:
-    """A JSON value as a few bytes to look up by; of what is `unchanged`, those that were made before."""
-    return sha256(packed(value)).digest()
+    """A JSON value as a few bytes to look up by; of what is `unchanged`, those that were made before.
+
+    None at all where it holds values of other types, which may be written otherwise though they are equal, or is nested
+    too deeply.
+    """
+    try:
+        return sha256(marshal.dumps(value, _BY_CONTENT)).digest()
+    except ValueError:
+        return b""
 
 
 def unpacked(content: bytes) -> Any:

@@ -50,6 +50,8 @@ ALIKE = {
         {%- for p in PARAMETERS if n %}{{ p }}{% endfor %}{% endfor %}""",
     "a macro in a round": """{% for t in tools %}{% macro say(p) %}({{ p }}){% endmacro %}
         {%- for p in PARAMETERS %}{{ say(p) }}{% endfor %}{% endfor %}""",
+    "what a macro has of its own": """{% macro all() %}{% for t in tools %}{% for p in PARAMETERS %}{{ caller() ~ p }}
+        {%- endfor %}{{ varargs[0] ~ kwargs.k }}{% endfor %}{% endmacro %}{% call all(1, k=2) %}#{% endcall %}""",
     "a loop in itself": """{% for t in tools recursive %}{% for p in PARAMETERS %}{{ p }}{% endfor %}{% endfor %}""",
 }
 EXPECTED = {
@@ -66,6 +68,7 @@ EXPECTED = {
     "more of the loop": "FalseatextmostTruebatTruea",
     "a loop's place in what an inner loop filters by": "textmostat",
     "a macro in a round": "(text)(most)(at)",
+    "what a macro has of its own": "12#text#most12#at12",
     "a loop in itself": "textmostat",
 }
 

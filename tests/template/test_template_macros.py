@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from toolgram.errors import TemplateError
 from toolgram.template import macros
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.sandbox import environment
@@ -26,6 +28,8 @@ SET_BEFORE = (
     "{% if x %}{% set n %}{{ x }}{% endset %}{% for y in n if y != n %}{{ y ~ n }}{% endfor %}{% endif %}",
     "{% if x %}{% set n, m = x %}{% if m %}{{ n }}{% endif %}{% endif %}",
     "{% if x %}{% set n = namespace(k=x) %}{% set n.k = n.k + 1 %}{{ n.k }}{% endif %}",
+    "{% macro g(n) %}{{ n }}{% endmacro %}{% macro h() %}{% set n = 2 %}{{ n }}{% endmacro %}{{ g(x) ~ h() }}",
+    "{% if x %}{% set n = 2 %}{% macro g() %}{{ n }}{% endmacro %}{{ g() }}{% endif %}",
 )
 READ_BEFORE = (
     "{% if x %}{% set n = 2 %}{% endif %}{{ n }}",
@@ -37,6 +41,9 @@ READ_BEFORE = (
     "{% if x %}{% set n %}{{ n }}{% endset %}{% endif %}",
     "{% if x %}{% set n.k = 1 %}{% set n = 2 %}{% endif %}",
     "{% for y in x if n %}{% set n = y %}{{ n }}{% endfor %}",
+    "{% for y in x %}{{ n }}{% endfor %}{% set n = 2 %}",
+    "{% macro g() %}{{ n }}{% endmacro %}{{ g() }}{% set n = 2 %}",
+    "{% for y in x %}{{ n }}{% endfor %}{% macro n() %}{% endmacro %}",
 )
 """Of macros: `n`, which the template sets too, is set before it is read, whichever way it goes, or may not be."""
 
@@ -136,6 +143,25 @@ def test_lists_of_tools_are_written_from_what_is_known_of_these(indent: str) -> 
     for tools in ([one], [one, two], [two, one], [two, one]):
         lists = tools, [each["function"] for each in tools], tools * 2
         assert rendered(source, *tools) == "".join(json.dumps(each, ensure_ascii=False, indent=space) for each in lists)
+
+
+def test_a_list_that_repeats_a_tool_is_weighed_first() -> None:
+    with pytest.raises(TemplateError, match="writes a value without bound"):
+        rendered("{{ (tools * 100000) | tojson(indent=1) }}", {**tool("a"), "description": "x" * 1000})
+
+
+def test_what_python_writes_otherwise_is_not_taken_for_the_same() -> None:
+    template = ChatTemplate(SHOW + "{{ tools[0].function.parameters | string ~ show(tools[0]) }}")
+    for made in (dict[str, Any], OrderedDict[str, Any], dict[str, Any]):
+        parameters = made(type="object", default=date(2026, 1, 1))
+        tools = [{"type": "function", "function": {"name": "a", "parameters": parameters}}]
+        assert template.render([], tools) == f"{parameters}a"
+
+
+def test_a_filter_of_a_set_block_may_read_what_is_set_outside() -> None:
+    source = "{% set m = n %}{% macro f(t) %}{% set x | default(m) %}{{ t.type }}{% endset %}{{ x }}{% endmacro %}"
+    assert pure(source) == set()
+    assert rendered(source + "{{ f(tools[0]) }}", tool("a"), n=1) == "function"
 
 
 def test_a_tool_is_written_as_python_writes_it() -> None:

@@ -64,11 +64,11 @@ class _Encoding(NamedTuple):
         )
 
     def _items(self, value: Any) -> str:
-        """A list of what is known; nothing where it is no such list."""
+        """A list of what is known, each of it once; nothing where it is no such list."""
         if type(value) is not list or not value or isinstance(self.indent, str):
             return ""
         items = cast("list[Any]", value)
-        if any(self._key(item) is None for item in items):
+        if len(set(map(id, items))) < len(items) or any(self._key(item) is None for item in items):
             return ""
         texts = [self.text(item) for item in items]
         if self.indent is None:

@@ -57,9 +57,10 @@ def pure_macros(tree: nodes.Template) -> dict[str, frozenset[str]]:
     macros, stored = _outermost(tree)
     every = Counter(macro.name for macro in tree.find_all(nodes.Macro))
     reads = {
-        macro.name: read_by(macro)
+        macro.name: read
         for macro in macros
         if every[macro.name] == 1 and macro.name not in stored and not _is_random(macro)
+        if (read := read_by(macro)) is not None
     }
     others = stored | {macro.name for macro in macros}
     while impure := [name for name, read in reads.items() if not read & others <= reads.keys()]:
@@ -124,9 +125,9 @@ class Remembered:
         of_tools = False
         given = list[Hashable]()
         for value in (*arguments, *keywords.values()):
-            if id(value) in self.known:
+            if id(value) in self.known and (content := digest(value)):
                 of_tools = True
-                given.append(digest(value))
+                given.append(content)
             elif type(value) in _SCALARS:
                 given.append((type(cast("object", value)), value))
             else:
@@ -137,11 +138,13 @@ class Remembered:
         """What the text of a value as JSON is looked up by, the same for all templates."""
         if id(value) not in self.known or type(indent) not in _INDENTS or separators is not None:
             return None
-        return indent, *map(bool, flags), digest(value)
+        content = digest(value)
+        return (indent, *map(bool, flags), content) if content else None
 
     def of_text(self, value: Any) -> _Key | None:
         """What the text of a value as Python writes it is looked up by."""
-        return (str, digest(value)) if id(value) in self.known else None
+        content = digest(value) if id(value) in self.known else b""
+        return (str, content) if content else None
 
 
 _Key = tuple[Hashable, ...]

@@ -119,15 +119,14 @@ class _Disguise:
 
     def _is_plain(self, value: dict[str, Any]) -> bool:
         """Whether there is nothing to disguise, found without a walk: tools are large and seldom have such strings."""
-        try:
-            key = self.pattern, digest(value)
-            known: bool | None = TOGETHER.recall(render_parts, key)
-            if known is None:
-                text = json.dumps(value, ensure_ascii=False)
-                known = not self.pattern.search(text) and (text.isascii() or not _PRIVATE.search(text))
-                TOGETHER.note(render_parts, key, known, getsizeof(key[1]))
-        except TypeError:  # what is no JSON, a user of the library may give to a template
+        key = self.pattern, digest(value)
+        if not key[1]:  # what is no JSON, a user of the library may give to a template
             return False
+        known: bool | None = TOGETHER.recall(render_parts, key)
+        if known is None:
+            text = json.dumps(value, ensure_ascii=False)
+            known = not self.pattern.search(text) and (text.isascii() or not _PRIVATE.search(text))
+            TOGETHER.note(render_parts, key, known, getsizeof(key[1]))
         return known
 
     def split(self, rendered: str) -> Parts | None:

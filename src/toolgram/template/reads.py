@@ -12,15 +12,20 @@ from jinja2.meta import TrackingCodeGenerator
 _Read = nodes.Name | nodes.NSRef
 
 
-def read_by(macro: nodes.Macro) -> frozenset[str]:
-    """The names that a macro takes from outside of it."""
+def read_by(macro: nodes.Macro) -> frozenset[str] | None:
+    """The names that a macro takes from outside of it; None where that cannot be told of it alone."""
     environment = cast("Any", macro.environment)
     names = _Names(environment)
-    names.visit(nodes.Template([macro], lineno=macro.lineno).set_environment(environment))
-    stored = {each.name for each in macro.find_all(nodes.Name) if each.ctx == "store"}
+    try:
+        names.visit(nodes.Template([macro], lineno=macro.lineno).set_environment(environment))
+    except AssertionError:  # Jinja overlooks the names in filters of set blocks, unless they stand elsewhere too
+        return None
+    own = {each.name for each in macro.find_all(nodes.Name) if each.ctx == "store"}
+    own |= {each.name for each in macro.find_all(nodes.Macro)}
     early = set[str]()
-    _set_by([*macro.defaults, *macro.body], frozenset(), early)
-    return frozenset(names.undeclared_identifiers) - (stored - early)
+    _set_by([*macro.defaults, *macro.body], _parameters(macro), early)
+    # A name that is set later is not told as looked up where the macro is alone, though it may be read before.
+    return frozenset(names.undeclared_identifiers - own | own & early)
 
 
 class _Names(TrackingCodeGenerator):
@@ -55,6 +60,9 @@ def _set_by(body: Iterable[nodes.Node], known: frozenset[str], early: set[str]) 
             look(*(each.test for each in ifs))
             ways = [_set_by(way, known, early) for way in (*(each.body for each in ifs), node.else_)]
             known = ways[0].intersection(*ways)
+        elif isinstance(node, nodes.Macro):
+            _set_by([*node.defaults, *node.body], known | _parameters(node), early)
+            known |= {node.name}
         elif isinstance(node, nodes.For):
             look(node.iter)
             within = known | _targets(node.target)
@@ -63,6 +71,10 @@ def _set_by(body: Iterable[nodes.Node], known: frozenset[str], early: set[str]) 
         else:
             look(node)
     return known
+
+
+def _parameters(macro: nodes.Macro) -> frozenset[str]:
+    return frozenset(each.name for each in macro.args)
 
 
 def _reads(node: nodes.Node) -> Iterator[_Read]:

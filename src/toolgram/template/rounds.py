@@ -16,6 +16,7 @@ from toolgram.template.macros import SHARED
 from toolgram.template.reads import read_by
 
 _OF_A_LOOP = frozenset({"first", "index", "index0", "last", "length", "revindex", "revindex0"})
+_OF_A_MACRO = frozenset({"caller", "kwargs", "varargs"})  # each macro has its own
 _OWN = "_round_{}"  # names of macros, which no template exports
 
 
@@ -33,11 +34,12 @@ def rounds_as_macros(tree: nodes.Template, pure: Mapping[str, frozenset[str]]) -
     made: dict[str, nodes.Macro] = {}
     found: dict[str, frozenset[str]] = {}
     for loop in list(tree.find_all(nodes.For)):
-        if not _writes_much(loop) or (places := _places(loop)) is None:
+        names = {name.name for name in loop.find_all(nodes.Name)}
+        if not (_writes_much(loop) and names.isdisjoint(_OF_A_MACRO)) or (places := _places(loop)) is None:
             continue
         macro = _macro(_OWN.format(len(made)), loop, places)
         read = read_by(macro)
-        if macro.name not in macros | set_by_it and read <= anywhere:
+        if macro.name not in macros | set_by_it and read is not None and read <= anywhere:
             loop.body = [_call(macro, loop, places)]
             _AsParameters().all(macro.body)
             made[macro.name] = macro
