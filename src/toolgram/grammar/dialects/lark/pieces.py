@@ -23,6 +23,8 @@ _Rests = frozenset[str]
 """How some texts go on that have begun."""
 _Begun = tuple[_Rests, _Rests]
 """How the texts go on that may not come first, and the markers that have begun beside them."""
+_Longer = tuple[tuple[str, _Begun], ...]
+"""Such beginnings by the character that they have more."""
 _Leave = Callable[[_Begun], Iterator[Expr]]
 
 _NONE: _Rests = frozenset()
@@ -42,12 +44,12 @@ def text_in_pieces(markers: tuple[str, ...], first: tuple[str, ...]) -> Expr | N
 
 @dataclass(frozen=True)
 class _Pieces:
-    """`begin` are the characters that begin a marker."""
+    """`begin` are the characters that begin a marker; of beginnings it is `known` how they go on."""
 
     markers: tuple[str, ...]
     first: _Rests
     begin: str
-    _longer: dict[_Begun, list[tuple[str, _Begun]]] = field(default_factory=dict[_Begun, list[tuple[str, _Begun]]])
+    known: dict[_Begun, _Longer] = field(default_factory=dict[_Begun, _Longer], init=False, compare=False)
 
     @property
     def start(self) -> _Begun:
@@ -133,13 +135,13 @@ class _Pieces:
                     waiting.append(longer)
         return frozenset(begun for begun, times in count.items() if times > 1)
 
-    def longer(self, begun: _Begun) -> list[tuple[str, _Begun]]:
+    def longer(self, begun: _Begun) -> _Longer:
         """Such beginnings that are longer by a character, and are text."""
-        if begun not in self._longer:
-            self._longer[begun] = list(self._found_longer(*begun))
-        return self._longer[begun]
+        if begun not in self.known:
+            self.known[begun] = tuple(self._longer(*begun))
+        return self.known[begun]
 
-    def _found_longer(self, texts: _Rests, rests: _Rests) -> Iterator[tuple[str, _Begun]]:
+    def _longer(self, texts: _Rests, rests: _Rests) -> Iterator[tuple[str, _Begun]]:
         for char in _following(texts or rests):
             first = _after(char, texts)
             more = _after(char, self.markers) if char in self.begin else _after(char, rests)
