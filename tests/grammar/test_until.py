@@ -1,8 +1,10 @@
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from small_languages import SOME, TEXTS, sentences, strings
 from toolgram.errors import GrammarError
+from toolgram.grammar import until
 from toolgram.grammar.ir import END, MAX_CODE_POINT, START, Literal, Ref, Text, chars, choice, not_chars, seq
 from toolgram.grammar.matcher import Matcher
 from toolgram.grammar.until import automaton, first_of, text_after, text_rules
@@ -43,6 +45,22 @@ def test_steps_are_disjoint_and_only_refuse_what_completes_a_marker(text: Text):
         ), "a character has two steps"
         refused = not_chars(*codes).ranges
         assert all(chr(low) in "ab" for low, _ in refused)
+
+
+@given(st.lists(st.from_regex(f"{START}?[ab]{{1,5}}{END}?", fullmatch=True), min_size=1, unique=True))
+@SOME
+def test_what_must_not_come_first_is_told_apart_as_all_states_are(markers: list[str]):
+    """There are as few states as where all are looked at as if any might lead to any."""
+    table = until._reachable(START, markers)
+    told, alike = until._blocks(table), until._blocks_of(table)
+    assert len({(told[state], alike[state]) for state in table}) == len({*told.values()}) == len({*alike.values()})
+
+
+@pytest.mark.parametrize("marker", ["ab" * 2000, "a" * 4000, f"{START}{'ab' * 2000}"])
+def test_a_long_marker_may_have_begun(marker: str):
+    seen = marker[:3990]
+    states = automaton((marker, "ba" * 2000 + "c"), seen)
+    assert states[0].seen == seen
 
 
 @given(TEXTS)

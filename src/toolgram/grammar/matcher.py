@@ -69,13 +69,14 @@ _Stacks = tuple[_Frame | None, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
-    """Any of `frames` may go on from here; `leaves` are those that read a character next."""
+    """Any of `frames` may go on from here."""
 
     frames: _Stacks
-    leaves: tuple[_Frame, ...]
-    final: bool
     steps: dict[str, _State | None] = field(default_factory=dict[str, "_State | None"])
 
+
+_Closed = tuple[tuple[_Frame, ...], bool]
+"""The frames that read a character next, and whether the sentence may end here."""
 
 _MOST_REMEMBERED = 50_000
 """How many frames, unions and steps are kept from one text to the next: some ten megabytes."""
@@ -110,6 +111,7 @@ class Matcher:
         self._frames: dict[tuple[_Node, int, _Stacks], _Frame] = {}
         self._unions: dict[tuple[_Stacks, _Stacks], _Stacks] = {}
         self._states: dict[_Stacks, _State] = {}
+        self._closures: dict[_State, _Closed] = {}
         self._steps = 0
         has_sentence = self._costs["root"] is not None
         self._start = self._state((self._frame(self._head("root"), 0, (None,)),) if has_sentence else ())
@@ -117,7 +119,7 @@ class Matcher:
     def accepts(self, text: str) -> bool:
         """Whether the whole text is a sentence."""
         state = self._run(text)
-        return state is not None and state.final
+        return state is not None and self._closed(state)[1]
 
     def viable(self, text: str) -> bool:
         """Whether the text begins a sentence."""
@@ -162,7 +164,7 @@ class Matcher:
         return state
 
     def _step(self, state: _State, char: str) -> _State | None:
-        read = [reached for frame in state.leaves if (reached := self._read(frame, char))]
+        read = [reached for frame in self._closed(state)[0] if (reached := self._read(frame, char))]
         return self._state(self._union_of(read)) if read else None
 
     def _read(self, frame: _Frame, char: str) -> _Stacks:
@@ -180,12 +182,14 @@ class Matcher:
 
     def _state(self, frames: _Stacks) -> _State:
         state = self._states.get(frames)
-        if state is None:
-            leaves, final = self._closure(frames)
-            state = self._states.setdefault(frames, _State(frames, leaves, final))
-        return state
+        return self._states.setdefault(frames, _State(frames)) if state is None else state
 
-    def _closure(self, frames: _Stacks) -> tuple[tuple[_Frame, ...], bool]:
+    def _closed(self, state: _State) -> _Closed:
+        """As `_closure`, of a state: found where it is asked for, which is not where a text ends."""
+        closed = self._closures.get(state)
+        return self._closures.setdefault(state, self._closure(state.frames)) if closed is None else closed
+
+    def _closure(self, frames: _Stacks) -> _Closed:
         """The frames that read a character next, and whether the sentence may end here."""
         final = False
         found: dict[tuple[_Node, int], _Stacks] = {}

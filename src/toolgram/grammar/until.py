@@ -41,9 +41,7 @@ def automaton(without: tuple[str, ...], seen: str = "") -> tuple[State, ...]:
     """
     _check(without, seen)
     prefixes = {marker[:end] for marker in without for end in range(len(marker))}
-    start = _longest_end(seen, prefixes)
-    table = _reachable(start, without, prefixes)
-    return _merged(table)
+    return _merged(_reachable(_longest_end(seen, prefixes), without))
 
 
 def first_of(text: Text) -> CharSet:
@@ -94,7 +92,7 @@ def _longest_end(text: str, prefixes: Container[str]) -> str:
 _Table = dict[str, dict[str, str | None]]  # state → character → next state (None: a marker is complete)
 
 
-def _reachable(start: str, without: Sequence[str], prefixes: Container[str]) -> _Table:
+def _reachable(start: str, without: Sequence[str]) -> _Table:
     """The steps of each state that is reachable from `start`; a character that is not listed leads to state ""."""
     markers = frozenset(without)
     onward: dict[str, set[str]] = {}
@@ -103,9 +101,14 @@ def _reachable(start: str, without: Sequence[str], prefixes: Container[str]) -> 
             onward.setdefault(marker[:end], set()).add(char)
 
     @cache
+    def shorter(state: str) -> str:
+        """The longest of its ends, without its first character, that begins a marker."""
+        return steps(shorter(state[:-1])).get(state[-1]) or "" if len(state) > 1 else ""
+
+    @cache
     def steps(state: str) -> dict[str, str | None]:
-        """Its steps, from those of the longest of its ends that begins a marker."""
-        found: dict[str, str | None] = dict(steps(_longest_end(state[1:], prefixes))) if state else {}
+        """Its steps, from those of such an end."""
+        found: dict[str, str | None] = dict(steps(shorter(state))) if state else {}
         for char in onward.get(state, ()):
             longer = state + char
             if longer in markers:
@@ -114,6 +117,8 @@ def _reachable(start: str, without: Sequence[str], prefixes: Container[str]) -> 
                 found[char] = longer
         return found
 
+    for length in range(1, len(start)):
+        shorter(start[:length])  # one after the other, not one within the other
     table: _Table = {}
     waiting = [start]
     while waiting:
@@ -127,6 +132,38 @@ def _reachable(start: str, without: Sequence[str], prefixes: Container[str]) -> 
 
 def _merged(table: _Table) -> tuple[State, ...]:
     """The states as a tuple in order of discovery, those with the same future merged."""
+    block_of = _blocks(table)
+    groups: dict[int, int] = {}
+    group = {state: groups.setdefault(block_of[state], len(groups)) for state in table}
+    first: dict[int, str] = {}
+    for state in table:
+        first.setdefault(group[state], state)
+    states = ((first[number], table[first[number]]) for number in range(len(groups)))
+    return tuple(State(seen, _edges(steps, group), END not in steps) for seen, steps in states)
+
+
+def _blocks(table: _Table) -> dict[str, int]:
+    """Which states have the same future, by the number of their block.
+
+    Those in which a text has begun that must not come first lead to longer ones of them, or to others. So from the
+    longest on, those with the same steps are alike.
+    """
+    block_of = _blocks_of({state: steps for state, steps in table.items() if not state.startswith(START)})
+    usual = block_of[""]
+
+    def unusual(state: str) -> frozenset[tuple[str, int | None]]:
+        """Its steps by the blocks to which they lead, but those to the usual one."""
+        steps = ((char, None if to is None else block_of[to]) for char, to in table[state].items())
+        return frozenset(step for step in steps if step[1] != usual)
+
+    known = {unusual(state): block for state, block in block_of.items()}
+    for state in sorted(table.keys() - block_of.keys(), key=len, reverse=True):
+        block_of[state] = known.setdefault(unusual(state), len(table) + len(known))
+    return block_of
+
+
+def _blocks_of(table: _Table) -> dict[str, int]:
+    """The same of states that may lead to any of each other."""
     numbers = {state: number for number, state in enumerate(table)}
     inverse: list[list[tuple[int, int]]] = [[] for _ in numbers]
     missing: list[tuple[int, int]] = []
@@ -134,14 +171,8 @@ def _merged(table: _Table) -> tuple[State, ...]:
         for char, target in steps.items():
             into = missing if target is None else inverse[numbers[target]]
             into.append((ord(char), numbers[state]))
-    block_of = alike_but_for(missing, inverse, numbers[""])
-    groups: dict[int, int] = {}
-    group = {state: groups.setdefault(block_of[number], len(groups)) for state, number in numbers.items()}
-    first: dict[int, str] = {}
-    for state in table:
-        first.setdefault(group[state], state)
-    states = ((first[number], table[first[number]]) for number in range(len(groups)))
-    return tuple(State(seen, _edges(steps, group), END not in steps) for seen, steps in states)
+    found = alike_but_for(missing, inverse, numbers[""])
+    return {state: found[number] for state, number in numbers.items()}
 
 
 def _edges(steps: dict[str, str | None], group: dict[str, int]) -> tuple[tuple[CharSet, int], ...]:

@@ -38,7 +38,9 @@ def text_in_pieces(markers: tuple[str, ...], first: tuple[str, ...]) -> Expr | N
     pieces = _Pieces(markers, frozenset(first), begin)
     if not first:
         return seq(pieces.plain, pieces.any)
-    opened, ended = (pieces.from_(pieces.start, leave) for leave in (pieces.opened, pieces.ended))
+    opened = pieces.from_(pieces.start, pieces.opened)
+    may_end = any(char in text for text in first for char in begin)
+    ended = pieces.from_(pieces.start, pieces.ended) if may_end else []
     return choice(seq(_either(opened), pieces.any), *([_either(ended)] if ended else []))
 
 
@@ -88,7 +90,8 @@ class _Pieces:
             yield EMPTY
 
     def ended(self, begun: _Begun) -> Iterator[Expr]:
-        """The end of the text, where not any piece may follow."""
+        """The end of the text, where not any piece may follow: where one would go on like a text that may not come
+        first."""
         if self.is_shut(begun[0]) and END not in begun[0]:
             yield EMPTY
 
