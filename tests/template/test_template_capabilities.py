@@ -154,12 +154,13 @@ def test_probing_is_done_once() -> None:
 
 def test_tools_by_another_name() -> None:
     found = of("{{ functions }}|{{ datetime }}" + CHATML)
-    tools = [{"type": "function", "function": {"name": "f"}}]
+    tools = [{"type": "function", "function": {"name": name, "description": "Köln\n"}} for name in ("f", "g")]
     assert found.supports_tools
     assert found.tools_variable == "functions"
-    variables = found.tool_variables(tools, datetime(2024, 7, 26))
-    assert json.loads(variables["functions"]) == tools
-    assert variables["datetime"].startswith("Jul 26 2024")
+    for some in (tools[:1], tools, tools[:1]):
+        variables = found.tool_variables(some, datetime(2024, 7, 26))
+        assert variables["functions"] == json.dumps(some, indent=2, ensure_ascii=False)
+        assert variables["datetime"].startswith("Jul 26 2024")
 
 
 def test_tools_of_which_calls_in_xml_are_made() -> None:

@@ -132,7 +132,7 @@ def test_json_is_written_as_it_is_asked_for() -> None:
     assert rendered(source, one) == rendered(source, one) == "".join(every)
 
 
-@pytest.mark.parametrize("indent", ["none", "0", "2", "true", "'--'", "'\\n'"])
+@pytest.mark.parametrize("indent", ["none", "0", "2", "-1", "true", "'--'", "'\\n'"])
 def test_lists_of_tools_are_written_from_what_is_known_of_these(indent: str) -> None:
     """As `json.dumps` writes them, in any order, the tools themselves or a part of each."""
     made = f"tojson(indent={indent}, sort_keys=false)"

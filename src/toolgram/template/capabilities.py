@@ -5,7 +5,6 @@ The source is never searched: a template may mention what it does not do, and do
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from itertools import product
 from typing import Any, Literal, Protocol, get_args
 
 from toolgram.errors import TemplateError
+from toolgram.template.as_text import listed, on_lines
 from toolgram.template.bounds import TooMuch
 from toolgram.template.probe_turns import (
     ANSWER,
@@ -201,7 +201,7 @@ def _tool_variables(
     It tells no time of day: each turn's prompt is to begin as the one before.
     """
     if variable == "functions":
-        text = json.dumps(list(tools), indent=2, ensure_ascii=False) if tools else ""
+        text = listed([on_lines(tool) for tool in tools], 2) if tools else ""
         return {"functions": text, "datetime": now.strftime("%b %d %Y")}
     return {variable: tools if tools or not requires_list else []}
 
