@@ -90,12 +90,12 @@ def listed(texts: Sequence[str], indent: int | None) -> str:
 @remembers
 def on_lines(tool: Mapping[str, Any]) -> str:
     """A tool as JSON on lines, each level two spaces further in."""
-    key = digest(tool)
-    text: str | None = TOGETHER.recall(on_lines, key) if key else None
+    content = digest(tool)
+    text: str | None = TOGETHER.recall(on_lines, (content,)) if content else None
     if text is None:
         text = json.dumps(tool, indent=2, ensure_ascii=False)
-        if key:
-            TOGETHER.note(on_lines, key, text, getsizeof(key) + getsizeof(text))
+        if content:
+            TOGETHER.note(on_lines, (content,), text, getsizeof(content) + getsizeof(text))
     return text
 
 
