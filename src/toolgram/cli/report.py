@@ -11,9 +11,9 @@ from typing import Any
 
 from toolgram.conversation.request import parse_request
 from toolgram.errors import InvalidRequest, ToolgramError
+from toolgram.json_texts import pretty
 from toolgram.planning.plan import Plan, plan
 from toolgram.reference import MESSAGES, Situation, template_reports
-from toolgram.styles.base import pretty
 from toolgram.styles.registry import find_style, no_such_style
 from toolgram.template.chat_template import ChatTemplate
 

@@ -10,16 +10,16 @@ anew; a thread that still has frames of the old ones loses no more than what the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from collections.abc import Sequence as SequenceABC
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
+from typing import NamedTuple
 
 from toolgram.errors import GrammarError
 from toolgram.grammar.excepts import Trees, in_trees
+from toolgram.grammar.frames import Frame, Node, Stacks, place_of, rests
 from toolgram.grammar.ir import (
-    EMPTY,
     NOTHING,
     CharSet,
     Choice,
@@ -34,49 +34,29 @@ from toolgram.grammar.ir import (
     Text,
     Token,
     children,
-    choice,
     members,
-    repeat,
-    seq,
 )
 from toolgram.grammar.orders import MOST_MEMBERS, in_rules, most_free
 from toolgram.grammar.sampler import sample
 from toolgram.grammar.shape import Shape, check_references, checked, cost_of
-from toolgram.grammar.until import automaton, text_after
+from toolgram.grammar.until import automaton
 from toolgram.grammar.walk import fresh, reachable, renamed, uses
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Node:
-    """An expression with its parts; equal expressions are one node, compared by identity."""
-
-    expr: Expr
-    parts: tuple[_Node, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Frame:
-    """A place in an expression that is being read, and where reading goes on when it is over."""
-
-    node: _Node
-    at: int
-    below: _Stacks
-
-
-_Stacks = tuple[_Frame | None, ...]
-"""The tops of some stacks; None is the end of the sentence."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
     """Any of `frames` may go on from here."""
 
-    frames: _Stacks
+    frames: Stacks
     steps: dict[str, _State | None] = field(default_factory=dict[str, "_State | None"])
 
 
-_Closed = tuple[tuple[_Frame, ...], bool]
-"""The frames that read a character next, and whether the sentence may end here."""
+class _Closure(NamedTuple):
+    """The frames that read a character next, and whether the sentence may end here."""
+
+    leaves: tuple[Frame, ...]
+    final: bool
+
 
 _MOST_REMEMBERED = 50_000
 """How many frames, unions and steps are kept from one text to the next: some ten megabytes."""
@@ -102,16 +82,16 @@ class Matcher:
         self._rules = dict(rules)  # and those of the trees that are met
         self._trees = Trees(self._rules)
         self._lock = Lock()
-        self._nodes: dict[tuple[object, ...], _Node] = {}
-        self._heads: dict[str, _Node] = {}
+        self._nodes: dict[tuple[object, ...], Node] = {}
+        self._heads: dict[str, Node] = {}
         self._begin()
 
     def _begin(self) -> None:
         """Begin the tables, with nothing in them but the start."""
-        self._frames: dict[tuple[_Node, int, _Stacks], _Frame] = {}
-        self._unions: dict[tuple[_Stacks, _Stacks], _Stacks] = {}
-        self._states: dict[_Stacks, _State] = {}
-        self._closures: dict[_State, _Closed] = {}
+        self._frames: dict[tuple[Node, int, Stacks], Frame] = {}
+        self._unions: dict[tuple[Stacks, Stacks], Stacks] = {}
+        self._states: dict[Stacks, _State] = {}
+        self._closures: dict[_State, _Closure] = {}
         self._steps = 0
         has_sentence = self._costs["root"] is not None
         self._start = self._state((self._frame(self._head("root"), 0, (None,)),) if has_sentence else ())
@@ -119,7 +99,7 @@ class Matcher:
     def accepts(self, text: str) -> bool:
         """Whether the whole text is a sentence."""
         state = self._run(text)
-        return state is not None and self._closed(state)[1]
+        return state is not None and self._closed(state).final
 
     def viable(self, text: str) -> bool:
         """Whether the text begins a sentence."""
@@ -143,7 +123,7 @@ class Matcher:
         if state is self._start:
             return self._given
         heads = {node: name for name, node in self._heads.items() if name != "root" and isinstance(node.expr, Sequence)}
-        return _rooted({**self._rules, **_rests(state.frames, self._rules, heads)})
+        return _rooted({**self._rules, **rests(state.frames, self._rules, heads)})
 
     def known_of(self, rules: Rules) -> dict[str, int | None]:
         """The lengths of the shortest sentences of those rules of `after` that are its own."""
@@ -164,10 +144,10 @@ class Matcher:
         return state
 
     def _step(self, state: _State, char: str) -> _State | None:
-        read = [reached for frame in self._closed(state)[0] if (reached := self._read(frame, char))]
+        read = [reached for frame in self._closed(state).leaves if (reached := self._read(frame, char))]
         return self._state(self._union_of(read)) if read else None
 
-    def _read(self, frame: _Frame, char: str) -> _Stacks:
+    def _read(self, frame: Frame, char: str) -> Stacks:
         node, at, below = frame.node, frame.at, frame.below
         match node.expr:
             case CharSet() as charset:
@@ -180,19 +160,19 @@ class Matcher:
             case _:
                 return ()
 
-    def _state(self, frames: _Stacks) -> _State:
+    def _state(self, frames: Stacks) -> _State:
         state = self._states.get(frames)
         return self._states.setdefault(frames, _State(frames)) if state is None else state
 
-    def _closed(self, state: _State) -> _Closed:
-        """As `_closure`, of a state: found where it is asked for, which is not where a text ends."""
+    def _closed(self, state: _State) -> _Closure:
+        """Where one gets to from a state; found where that is asked for, which is not where a text only ends."""
         closed = self._closures.get(state)
         return self._closures.setdefault(state, self._closure(state.frames)) if closed is None else closed
 
-    def _closure(self, frames: _Stacks) -> _Closed:
+    def _closure(self, frames: Stacks) -> _Closure:
         """The frames that read a character next, and whether the sentence may end here."""
         final = False
-        found: dict[tuple[_Node, int], _Stacks] = {}
+        found: dict[tuple[Node, int], Stacks] = {}
         waiting = list(reversed(frames))
         while waiting:
             frame = waiting.pop()
@@ -206,9 +186,9 @@ class Matcher:
                 found[place] = below
                 waiting.extend(reversed(self._expand(frame.node, frame.at, below)))
         leaves = (self._frame(node, at, below) for (node, at), below in found.items() if _reads(node.expr))
-        return tuple(leaves), final
+        return _Closure(tuple(leaves), final)
 
-    def _expand(self, node: _Node, at: int, below: _Stacks) -> _Stacks:
+    def _expand(self, node: Node, at: int, below: Stacks) -> Stacks:
         """Where one can get from this place without reading."""
         match node.expr:
             case Literal(text) | Token(text):
@@ -226,7 +206,7 @@ class Matcher:
             case Ref(name):
                 return (self._frame(self._head(name), 0, below),)
             case Repeat(_, low, high):
-                more: _Stacks = ()
+                more: Stacks = ()
                 if node.parts and (high is None or at < high):
                     count = min(at + 1, low) if high is None else at + 1
                     rest = below if count == high else (self._frame(node, count, below),)
@@ -239,25 +219,25 @@ class Matcher:
             case CharSet():
                 return ()
 
-    def _expand_members(self, node: _Node, expr: Members, at: int, below: _Stacks) -> _Stacks:
+    def _expand_members(self, node: Node, expr: Members, at: int, below: Stacks) -> Stacks:
         """Where one can get to among members: before one where `at` is even, behind one where it is odd.
 
         Half of it has a bit for each of the items that is taken, but those that may come any number of times.
         """
         taken = at >> 1
         if at & 1:
-            more: _Stacks = ()
+            more: Stacks = ()
             if expr.first(taken):
                 more = (self._frame(self._node(Literal(expr.between)), 0, (self._frame(node, at - 1, below),)),)
             return (*more, *below) if expr.may_end(taken) else more
-        firsts: list[_Frame] = []
+        firsts: list[Frame] = []
         for index in expr.first(taken):
             after = expr.with_one(taken, index)
             rest = (self._frame(node, 2 * after + 1, below),) if expr.first(after) else below
             firsts.append(self._frame(node.parts[index], 0, rest))
         return tuple(firsts)
 
-    def _union(self, left: _Stacks, right: _Stacks, depth: int = 0) -> _Stacks:
+    def _union(self, left: Stacks, right: Stacks, depth: int = 0) -> Stacks:
         """Both sets of stacks; `left` itself if it holds the right one already. Frames at the same place are merged."""
         if not left or not right or left == right:
             return left or right
@@ -268,34 +248,34 @@ class Matcher:
             merged = self._unions.setdefault((left, right), self._merged(left, right, depth))
         return left if merged == left else merged
 
-    def _union_of(self, some: SequenceABC[_Stacks]) -> _Stacks:
+    def _union_of(self, some: SequenceABC[Stacks]) -> Stacks:
         """All of these sets of stacks."""
         if len(some) == 1:
             return some[0]
-        places: dict[tuple[_Node, int] | None, _Frame | None] = {}
+        places: dict[tuple[Node, int] | None, Frame | None] = {}
         for stacks in some:
             self._merge(places, stacks, 0)
         return tuple(places.values())
 
-    def _merged(self, left: _Stacks, right: _Stacks, depth: int) -> _Stacks:
-        places = {_place(frame): frame for frame in left}
+    def _merged(self, left: Stacks, right: Stacks, depth: int) -> Stacks:
+        places = {place_of(frame): frame for frame in left}
         self._merge(places, right, depth)
         return tuple(places.values())
 
-    def _merge(self, places: dict[tuple[_Node, int] | None, _Frame | None], more: _Stacks, depth: int) -> None:
+    def _merge(self, places: dict[tuple[Node, int] | None, Frame | None], more: Stacks, depth: int) -> None:
         for frame in more:
-            place = _place(frame)
+            place = place_of(frame)
             known = places.get(place)
             if known is not None and frame is not None and known is not frame:
                 frame = self._frame(frame.node, frame.at, self._union(known.below, frame.below, depth + 1))
             places[place] = frame
 
-    def _frame(self, node: _Node, at: int, below: _Stacks) -> _Frame:
+    def _frame(self, node: Node, at: int, below: Stacks) -> Frame:
         key = (node, at, below)
         frame = self._frames.get(key)
-        return self._frames.setdefault(key, _Frame(node, at, below)) if frame is None else frame
+        return self._frames.setdefault(key, Frame(node, at, below)) if frame is None else frame
 
-    def _head(self, name: str) -> _Node:
+    def _head(self, name: str) -> Node:
         """The node of a rule, made when it is first met: most rules of a large grammar never are."""
         node = self._heads.get(name)
         return self._heads.setdefault(name, self._node(self._rules[name])) if node is None else node
@@ -308,7 +288,7 @@ class Matcher:
                 self._costs.update(dict.fromkeys(self._rules.keys() - self._costs.keys(), 1))
             return name
 
-    def _node(self, expr: Expr) -> _Node:
+    def _node(self, expr: Expr) -> Node:
         """The node of an expression, without the parts that no sentence can hold."""
         if isinstance(expr, Members) and any(cost_of(item, self._costs) is None for item in expr.items):
             possible = (item if cost_of(item, self._costs) is not None else NOTHING for item in expr.items)
@@ -322,78 +302,11 @@ class Matcher:
                 key = (Repeat, low, high, parts)
             case _:
                 key = (expr,)
-        return self._nodes.setdefault(key, _Node(expr, parts))
-
-
-def _place(frame: _Frame | None) -> tuple[_Node, int] | None:
-    return None if frame is None else (frame.node, frame.at)
+        return self._nodes.setdefault(key, Node(expr, parts))
 
 
 def _reads(expr: Expr) -> bool:
     return isinstance(expr, CharSet | Text) or (isinstance(expr, Literal | Token) and bool(expr.text))
-
-
-def _rests(frames: _Stacks, taken: Rules, heads: Mapping[_Node, str]) -> Rules:
-    """What remains to be read of these stacks, as a rule ""; stacks that share their lower part share a rule.
-
-    A rule (`heads`: by their nodes) that was begun is cut in two, so that what remains of it is written once.
-    """
-    names: dict[_Stacks, str] = {frames: ""}
-    rules: dict[str, Expr] = {}
-    waiting = [frames]
-
-    def left(frame: _Frame) -> Expr:
-        return _cut(frame, heads, taken, rules) or _remainder(frame.node.expr, frame.at)
-
-    def after(below: _Stacks) -> Expr:
-        items: list[Expr] = []
-        while len(below) == 1 and (frame := below[0]) is not None:
-            items.append(left(frame))
-            below = frame.below
-        if len(below) > 1:
-            if below not in names:
-                names[below] = fresh(f"then-{len(names)}", taken)
-                waiting.append(below)
-            items.append(Ref(names[below]))
-        return seq(*items)
-
-    for stacks in waiting:
-        lower: dict[_Stacks, list[Expr]] = {}
-        for frame in stacks:
-            lower.setdefault(() if frame is None else frame.below, []).append(EMPTY if frame is None else left(frame))
-        rules[names[stacks]] = choice(*(seq(choice(*begun), after(below)) for below, begun in lower.items()))
-    return rules
-
-
-def _cut(frame: _Frame, heads: Mapping[_Node, str], taken: Rules, rules: dict[str, Expr]) -> Ref | None:
-    """What remains of a rule as a rule, with which it ends from now on; None where it is none, or was cut elsewhere."""
-    name, expr = heads.get(frame.node), frame.node.expr
-    if name is None or not frame.at or not isinstance(expr, Sequence):
-        return None
-    rest = Ref(fresh(f"{name}-rest", taken))
-    cut = seq(*expr.items[: frame.at], rest)
-    if rules.setdefault(name, cut) != cut:
-        return None
-    rules[rest.name] = seq(*expr.items[frame.at :])
-    return rest
-
-
-def _remainder(expr: Expr, at: int) -> Expr:
-    match expr:
-        case Literal(text):
-            return Literal(text[at:])
-        case Token(text):
-            return Literal(text[at:]) if at else expr
-        case Text():
-            return text_after(expr, at)
-        case Sequence(items):
-            return seq(*items[at:])
-        case Repeat(item, low, high):
-            return repeat(item, max(low - at, 0), None if high is None else high - at)
-        case Members():
-            return expr.rest(at >> 1) if at & 1 else expr.before(at >> 1)
-        case _:
-            return expr
 
 
 def _rooted(rules: Rules) -> Rules:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
+from toolgram.json_texts import pretty
 from toolgram.reference.grammars import answer_grammar, functionary_grammar, tagged_grammar, thoughtful_steps_grammar
 from toolgram.reference.situation import ANSWER, BOS, EOS, MESSAGES, NOW, TEMPLATES, TITLES, TOOLS
 from toolgram.reference.turn_schema import ANY_CALL, turn_schema
-from toolgram.styles.base import Announcement, ToolStyle, answer_prompt, pretty
+from toolgram.styles.base import Announcement, ToolStyle, answer_prompt
 from toolgram.styles.generic import FUNCTIONARY_V2, HERMES_2_PRO, LONG, MIXTRAL, SHORT, THOUGHTFUL_STEPS
 from toolgram.styles.generic.thoughtful_steps import announce_turn
 from toolgram.template.adapt import adapt

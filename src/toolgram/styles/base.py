@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from sys import getsizeof
 from typing import Any
 
-from toolgram.caching import packed, unpacked, weighed
 from toolgram.conversation.patterns import as_given
+from toolgram.json_texts import compact, pretty
 from toolgram.wire.format import PLAIN, NamedMark, Node, WireFormat, holds, naming
 from toolgram.wire.program import Program, compile_format
 
@@ -106,32 +104,6 @@ def plain_prompt(schema: Any) -> str:
         return f"Please respond with one of these texts and nothing else: {', '.join(map(compact, schema['enum']))}"
     expression = as_given(schema["pattern"])
     return f"Please respond with nothing but a text that matches the regular expression {expression}"
-
-
-def _bytes(content: bytes) -> int:
-    """The weight of a cached text: what it was made of, and its longer, indented form."""
-    return 3 * getsizeof(content)
-
-
-def pretty(value: Any) -> str:
-    """JSON over several lines, indented by two spaces."""
-    return _pretty(packed(value))
-
-
-@weighed(_bytes)
-def _pretty(content: bytes) -> str:
-    """Like `pretty`: indenting is slow, and a conversation shows the same tools at every turn."""
-    return json.dumps(unpacked(content), indent=2, ensure_ascii=False)
-
-
-def compact(value: Any) -> str:
-    """JSON without any white space."""
-    return _compact(packed(value))
-
-
-@weighed(_bytes)
-def _compact(content: bytes) -> str:
-    return json.dumps(unpacked(content), separators=(",", ":"), ensure_ascii=False)
 
 
 def tool_list(tools: tuple[Any, ...]) -> str:

@@ -4,16 +4,15 @@ from that."""
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator
 from itertools import islice
 from json.encoder import encode_basestring, encode_basestring_ascii
-from sys import getsizeof
 from typing import Any, NamedTuple, cast
 
 from jinja2 import pass_context
 from markupsafe import soft_str
 
-from toolgram.caching import TOGETHER, digest, remembers
+from toolgram.json_texts import listed
 from toolgram.template.bounds import MAX_ITEMS, TooMuch, weighed
 from toolgram.template.macros import Rendering, written
 
@@ -76,27 +75,6 @@ class _Encoding(NamedTuple):
         further = max(self.indent or 0, 0)
         self.context.hold(sum(len(text) + text.count("\n") * further for text in texts))
         return listed(texts, self.indent)
-
-
-def listed(texts: Sequence[str], indent: int | None) -> str:
-    """The list of what these texts, one at least, say as JSON, with the same indent."""
-    if indent is None:
-        return f"[{', '.join(texts)}]"
-    line = "\n" + " " * indent
-    within = f",{line}".join(text.replace("\n", line) for text in texts)
-    return f"[{line}{within}\n]"
-
-
-@remembers
-def on_lines(tool: Mapping[str, Any]) -> str:
-    """A tool as JSON on lines, each level two spaces further in."""
-    content = digest(tool)
-    text: str | None = TOGETHER.recall(on_lines, (content,)) if content else None
-    if text is None:
-        text = json.dumps(tool, indent=2, ensure_ascii=False)
-        if content:
-            TOGETHER.note(on_lines, (content,), text, getsizeof(content) + getsizeof(text))
-    return text
 
 
 @pass_context

@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any, Literal, Protocol, get_args
 
 from toolgram.errors import TemplateError
-from toolgram.template.as_text import listed, on_lines
+from toolgram.json_texts import listed, pretty
 from toolgram.template.bounds import TooMuch
 from toolgram.template.probe_turns import (
     ANSWER,
@@ -201,7 +201,7 @@ def _tool_variables(
     It tells no time of day: each turn's prompt is to begin as the one before.
     """
     if variable == "functions":
-        text = listed([on_lines(tool) for tool in tools], 2) if tools else ""
+        text = listed([pretty(tool) for tool in tools], 2) if tools else ""
         return {"functions": text, "datetime": now.strftime("%b %d %Y")}
     return {variable: tools if tools or not requires_list else []}
 

@@ -125,7 +125,7 @@ class Remembered:
         of_tools = False
         given = list[Hashable]()
         for value in (*arguments, *keywords.values()):
-            if id(value) in self.known and (content := digest(value)):
+            if content := self._content(value):
                 of_tools = True
                 given.append(content)
             elif type(value) in _SCALARS:
@@ -136,15 +136,19 @@ class Remembered:
 
     def of_json(self, value: Any, indent: object, separators: object, *flags: object) -> _Key | None:
         """What the text of a value as JSON is looked up by, the same for all templates."""
-        if id(value) not in self.known or type(indent) not in _INDENTS or separators is not None:
+        if type(indent) not in _INDENTS or separators is not None:
             return None
-        content = digest(value)
+        content = self._content(value)
         return (indent, *map(bool, flags), content) if content else None
 
     def of_text(self, value: Any) -> _Key | None:
         """What the text of a value as Python writes it is looked up by."""
-        content = digest(value) if id(value) in self.known else b""
+        content = self._content(value)
         return (str, content) if content else None
+
+    def _content(self, value: Any) -> bytes:
+        """What is known of the tools, as a few bytes; none of all else."""
+        return digest(value) if id(value) in self.known else b""
 
 
 _Key = tuple[Hashable, ...]

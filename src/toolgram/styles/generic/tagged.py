@@ -13,7 +13,8 @@ on.
 
 from __future__ import annotations
 
-from toolgram.styles.base import Announcement, ToolStyle, answer_prompt, compact, tool_list
+from toolgram.json_texts import compact
+from toolgram.styles.base import Announcement, ToolStyle, answer_prompt, tool_list
 from toolgram.wire.format import Arguments, Call, Content, Lit, Many, Mark, Name, Object, Opt, Seq, WireFormat
 
 

@@ -39,7 +39,7 @@ def text_in_pieces(markers: tuple[str, ...], first: tuple[str, ...]) -> Expr | N
     if not first:
         return seq(pieces.plain, pieces.any)
     opened = pieces.from_(pieces.start, pieces.opened)
-    may_end = any(char in text for text in first for char in begin)
+    may_end = not set(begin).isdisjoint("".join(first))
     ended = pieces.from_(pieces.start, pieces.ended) if may_end else []
     return choice(seq(_either(opened), pieces.any), *([_either(ended)] if ended else []))
 
