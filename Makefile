@@ -32,12 +32,13 @@ test-agents: $(VENV)/.dev $(AGENTS)/.installed
 test-mcp: $(VENV)/.dev $(MCP)/.installed
 	TOOLGRAM_MCP_SERVERS=$(MCP) $(BIN)/pytest tests/agent/real_mcp.py
 
-## check: lint, formatting, types, layers
+## check: lint, formatting, types, layers (also as the documentation shows them)
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(BIN)/python docs/run.py docs/architecture.md
 
 ## bench: each benchmark prints its table
 bench: $(VENV)/.dev
