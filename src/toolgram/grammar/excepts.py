@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from toolgram.caching import counted
+from toolgram.caching import counted, weighed
 from toolgram.grammar import ir
 from toolgram.grammar.ir import (
     EMPTY,
@@ -26,7 +26,7 @@ from toolgram.grammar.ir import (
     repeat,
     seq,
 )
-from toolgram.grammar.walk import EXCEPT, fresh, kinds_in, with_children
+from toolgram.grammar.walk import EXCEPT, fresh, kinds_in, weight, with_children
 
 NESTING = 8
 """Levels inside one expression before a rule breaks it."""
@@ -93,8 +93,13 @@ class Trees:
     def rule(self, expr: Except, inside: str) -> Ref:
         """The rule for the expression, which is named like the rule that it is in, where it is met first."""
         if expr not in self._made:
-            then = partial(_other, expr, self._rest(expr))
-            self._made[expr] = write_tree(expr.texts, then, f"{inside}-key", self.rules, expr.quote)
+            rest, wanted = self._rest(expr), f"{inside}-key"
+            known = _tree(expr, rest, wanted)
+            if self.rules.keys().isdisjoint(known):
+                self.rules.update(known)
+                self._made[expr] = Ref(wanted)
+            else:
+                self._made[expr] = write_tree(expr.texts, partial(_other, expr, rest), wanted, self.rules, expr.quote)
         return self._made[expr]
 
     def _rest(self, expr: Except) -> Ref:
@@ -125,6 +130,18 @@ def write_tree(
     for name, make in due:  # which grows
         rules[name] = make()
     return whole
+
+
+def _weight(expr: Except, *_: object) -> int:
+    return 10 * weight(expr)  # most characters are a choice of their own
+
+
+@weighed(_weight)
+def _tree(expr: Except, rest: Ref, wanted: str) -> Rules:
+    """The rules of a tree that is in no rules yet, the first of them named as wanted."""
+    rules: dict[str, Expr] = {}
+    write_tree(expr.texts, partial(_other, expr, rest), wanted, rules, expr.quote)
+    return rules
 
 
 def _other(expr: Except, rest: Expr, but: str) -> Expr:

@@ -10,6 +10,7 @@ anew; a thread that still has frames of the old ones loses no more than what the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Sequence as SequenceABC
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,7 @@ from toolgram.errors import GrammarError
 from toolgram.grammar.excepts import Trees, in_trees
 from toolgram.grammar.frames import Frame, Node, Stacks, place_of, rests
 from toolgram.grammar.ir import (
+    EMPTY,
     NOTHING,
     CharSet,
     Choice,
@@ -35,6 +37,7 @@ from toolgram.grammar.ir import (
     Token,
     children,
     members,
+    seq,
 )
 from toolgram.grammar.orders import MOST_MEMBERS, in_rules, most_free
 from toolgram.grammar.sampler import sample
@@ -60,6 +63,9 @@ class _Closure(NamedTuple):
 
 _MOST_REMEMBERED = 50_000
 """How many frames, unions and steps are kept from one text to the next: some ten megabytes."""
+
+_LOOKED_INTO = 5
+"""How many expressions in one another are looked into for what they begin with."""
 
 _DEEPEST_MERGE = 3
 """How far down equal places of two stacks are merged; what lies deeper is merged when it comes to the top."""
@@ -117,13 +123,15 @@ class Matcher:
 
     def after(self, text: str) -> Rules:
         """The grammar of what may follow `text`. Raises GrammarError where nothing may."""
-        state = self._run(text)
-        if state is None or not state.frames:
+        frames = self._start.frames
+        for at, char in enumerate(text):
+            frames = self._read_all(self._closure(frames, text[at:]).leaves, char)
+        if not frames:
             raise GrammarError(f"no sentence begins with {text!r}")
-        if state is self._start:
+        if frames == self._start.frames:
             return self._given
         heads = {node: name for name, node in self._heads.items() if name != "root" and isinstance(node.expr, Sequence)}
-        return _rooted({**self._rules, **rests(state.frames, self._rules, heads)})
+        return _rooted({**self._rules, **rests(frames, self._rules, heads)})
 
     def known_of(self, rules: Rules) -> dict[str, int | None]:
         """The lengths of the shortest sentences of those rules of `after` that are its own."""
@@ -144,8 +152,12 @@ class Matcher:
         return state
 
     def _step(self, state: _State, char: str) -> _State | None:
-        read = [reached for frame in self._closed(state).leaves if (reached := self._read(frame, char))]
-        return self._state(self._union_of(read)) if read else None
+        read = self._read_all(self._closed(state).leaves, char)
+        return self._state(read) if read else None
+
+    def _read_all(self, leaves: Iterable[Frame], char: str) -> Stacks:
+        read = [reached for frame in leaves if (reached := self._read(frame, char))]
+        return self._union_of(read) if read else ()
 
     def _read(self, frame: Frame, char: str) -> Stacks:
         node, at, below = frame.node, frame.at, frame.below
@@ -169,8 +181,11 @@ class Matcher:
         closed = self._closures.get(state)
         return self._closures.setdefault(state, self._closure(state.frames)) if closed is None else closed
 
-    def _closure(self, frames: Stacks) -> _Closure:
-        """The frames that read a character next, and whether the sentence may end here."""
+    def _closure(self, frames: Stacks, ahead: str = "") -> _Closure:
+        """The frames that read a character next, and whether the sentence may end here.
+
+        Options that begin with another text than what is `ahead` may be left out: most are the calls of tools.
+        """
         final = False
         found: dict[tuple[Node, int], Stacks] = {}
         waiting = list(reversed(frames))
@@ -184,11 +199,11 @@ class Matcher:
             below = frame.below if known is None else self._union(known, frame.below)
             if below is not known:
                 found[place] = below
-                waiting.extend(reversed(self._expand(frame.node, frame.at, below)))
+                waiting.extend(reversed(self._expand(frame.node, frame.at, below, ahead)))
         leaves = (self._frame(node, at, below) for (node, at), below in found.items() if _reads(node.expr))
         return _Closure(tuple(leaves), final)
 
-    def _expand(self, node: Node, at: int, below: Stacks) -> Stacks:
+    def _expand(self, node: Node, at: int, below: Stacks, ahead: str) -> Stacks:
         """Where one can get from this place without reading."""
         match node.expr:
             case Literal(text) | Token(text):
@@ -202,7 +217,8 @@ class Matcher:
                 rest = below if at + 1 == len(node.parts) else (self._frame(node, at + 1, below),)
                 return (self._frame(node.parts[at], 0, rest),)
             case Choice():
-                return tuple(self._frame(part, 0, below) for part in node.parts)
+                parts = filter(lambda part: self._may_be(part.expr, ahead), node.parts) if ahead else node.parts
+                return tuple(self._frame(part, 0, below) for part in parts)
             case Ref(name):
                 return (self._frame(self._head(name), 0, below),)
             case Repeat(_, low, high):
@@ -218,6 +234,26 @@ class Matcher:
                 return self._expand_members(node, node.expr, at, below)
             case CharSet():
                 return ()
+
+    def _may_be(self, expr: Expr, ahead: str, levels: int = _LOOKED_INTO) -> bool:
+        """Whether an expression may begin with this text, or be over before: a quick look, which says so too often."""
+        inside = levels - 1
+        match expr:
+            case Literal(text) | Token(text):
+                return ahead.startswith(text) or text.startswith(ahead)
+            case _ if not levels:
+                return True
+            case Ref(name):
+                return self._may_be(self._rules[name], ahead, inside)
+            case Choice(options):
+                return any(self._may_be(option, ahead, inside) for option in options)
+            case Sequence((Choice(options), *others)) if EMPTY in options:
+                some = (option for option in options if option != EMPTY)
+                return any(self._may_be(first, ahead, inside) for first in (*some, seq(*others)))
+            case Sequence((first, *_)):
+                return self._may_be(first, ahead, inside)
+            case _:
+                return True
 
     def _expand_members(self, node: Node, expr: Members, at: int, below: Stacks) -> Stacks:
         """Where one can get to among members: before one where `at` is even, behind one where it is odd.

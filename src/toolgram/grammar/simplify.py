@@ -65,6 +65,7 @@ def _inlined(rules: Rules) -> dict[str, Expr]:
     used = uses(rules)
     count = Counter(name for names in used.values() for name in names)
     done: dict[str, Expr] = {}
+    inlined: dict[str, Expr] = {}
     waiting = [*rules]
     begun: set[str] = set()
     # What a rule uses is done before it, so that sizes are known; in a cycle one reference stays what it is.
@@ -73,10 +74,10 @@ def _inlined(rules: Rules) -> dict[str, Expr]:
         if name in done:
             continue
         if name in begun:
-            bodies = {
-                part: body if (body := done.get(part)) and _fits(body, count[part]) else None for part in used[name]
-            }
-            done[name] = _expanded_rule(rules[name], bodies) if any(bodies.values()) else rules[name]
+            alone = inlined.keys().isdisjoint(used[name])
+            done[name] = body = rules[name] if alone else _expanded_rule(rules[name], inlined)
+            if _fits(body, count[name]):
+                inlined[name] = body
             continue
         begun.add(name)
         waiting.append(name)
@@ -89,10 +90,10 @@ def _fits(body: Expr, count: int) -> bool:
     return _is_tiny(body) or (count == 1 and _is_small(body))
 
 
-def _expanded(expr: Expr, bodies: Mapping[str, Expr | None]) -> Expr:
-    """The expression with these rules put in that are there."""
+def _expanded(expr: Expr, bodies: Mapping[str, Expr]) -> Expr:
+    """The expression with these rules put in."""
     if isinstance(expr, Ref):
-        return bodies[expr.name] or expr
+        return bodies.get(expr.name, expr)
     return with_children(expr, lambda part: _expanded(part, bodies))
 
 

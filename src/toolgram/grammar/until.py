@@ -7,7 +7,7 @@ those in which END would complete one.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -16,21 +16,23 @@ from toolgram.errors import GrammarError
 from toolgram.grammar.ir import EMPTY, END, START, CharSet, Expr, Literal, Ref, Text, chars, choice, not_chars, seq
 from toolgram.grammar.regular.minimal import alike_but_for
 
+_NO_CHARACTERS: Mapping[str, None] = {START: None, END: None}
 _chars, _not_chars = counted(1024)(chars), counted(1024)(not_chars)  # most states have and lack the same few
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A state: `seen` is a text that leads to it, `edges` its disjoint steps as (characters, next state); whether the
-    text may end here."""
+    """A state: `seen` is a text that leads to it, `edges` its disjoint steps as (characters, next state), "everything
+    else" first, and `by_char` the others one by one; whether the text may end here."""
 
     seen: str
     edges: tuple[tuple[CharSet, int], ...]
-    ends: bool = True
+    by_char: Mapping[str, int | None]
+    ends: bool
 
     def step(self, char: str) -> int | None:
         """The state after this character, or None if it would complete a marker."""
-        return next((target for charset, target in self.edges if char in charset), None)
+        return self.by_char.get(char, self.edges[0][1])
 
 
 @counted(1024)
@@ -139,7 +141,7 @@ def _merged(table: _Table) -> tuple[State, ...]:
     for state in table:
         first.setdefault(group[state], state)
     states = ((first[number], table[first[number]]) for number in range(len(groups)))
-    return tuple(State(seen, _edges(steps, group), END not in steps) for seen, steps in states)
+    return tuple(_state(seen, steps, group) for seen, steps in states)
 
 
 def _blocks(table: _Table) -> dict[str, int]:
@@ -175,15 +177,14 @@ def _blocks_of(table: _Table) -> dict[str, int]:
     return {state: found[number] for state, number in numbers.items()}
 
 
-def _edges(steps: dict[str, str | None], group: dict[str, int]) -> tuple[tuple[CharSet, int], ...]:
-    """The steps by target, "everything else" first, since most text takes it."""
+def _state(seen: str, steps: dict[str, str | None], group: dict[str, int]) -> State:
     other = group[""]
+    targets = ((char, None if target is None else group[target]) for char, target in steps.items())
+    elsewhere = {char: target for char, target in targets if target != other}
     by_target: dict[int, list[str]] = {}
-    for char, target in steps.items():
-        if target is not None and group[target] != other:
-            by_target.setdefault(group[target], []).append(char)
-    elsewhere = [char for char, target in steps.items() if target is None or group[target] != other]
-    return (
-        (_not_chars(*elsewhere), other),
-        *((_chars(*found), target) for target, found in by_target.items()),
-    )
+    for char, target in elsewhere.items():
+        if target is not None:
+            by_target.setdefault(target, []).append(char)
+    edges = ((_chars(*found), target) for target, found in by_target.items())
+    by_char = {**elsewhere, **_NO_CHARACTERS}
+    return State(seen, ((_not_chars(*elsewhere), other), *edges), by_char, END not in steps)

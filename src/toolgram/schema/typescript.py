@@ -14,6 +14,7 @@ from sys import getsizeof
 from typing import Any, NamedTuple, cast
 
 from toolgram.caching import packed, unpacked, weighed
+from toolgram.errors import InvalidSchema
 from toolgram.schema.reading.keywords import applies_others, check_shapes, known
 from toolgram.schema.reading.references import Place, open_document
 
@@ -85,7 +86,19 @@ def _signatures(content: bytes) -> tuple[str, ...]:
     """Like `signatures`, of tools as they are packed: a conversation shows the same ones at every turn."""
     tools = unpacked(content)
     writer = _Writer({name for name, _, _ in tools})
-    return tuple(writer.tool(index, *tool) for index, tool in enumerate(tools))
+    return tuple(_by_itself(packed(tool)) or writer.tool(index, *tool) for index, tool in enumerate(tools))
+
+
+@weighed(_weight)
+def _by_itself(content: bytes) -> str | None:
+    """The declaration of a tool, as it is beside any others; None where it is not, since it names types of its own, or
+    has a fault, which is told with the tool's place."""
+    writer = _Writer(set())
+    try:
+        declared = writer.tool(0, *unpacked(content))
+    except InvalidSchema:
+        return None
+    return None if writer.taken else declared
 
 
 @dataclass(slots=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, takewhile
 
 from toolgram.caching import weighed
@@ -21,7 +23,6 @@ from toolgram.grammar.dialects.lark.tree import (
     calls,
     items_of,
     leaves,
-    reachable,
     row,
 )
 from toolgram.grammar.hashing import HashedOnce, found_once
@@ -33,6 +34,7 @@ _WEIGHT = 300  # bytes that are remembered with a row, for each of its nodes
 def options_of(tree: Tree) -> tuple[list[str], list[str]]:
     """The rules outside of options, and the options: rules that only forks call, or rows that are literals but for that
     call, at their end; two at least, which lead to none of them."""
+    leads = _Leads(tree)
     entered: set[str] = set()  # options that are no good
     while True:
         outside: dict[str, None] = {}
@@ -47,29 +49,42 @@ def options_of(tree: Tree) -> tuple[list[str], list[str]]:
                 waiting += (*others, *entered.intersection(several))
         left = [name for name in options if name not in outside]
         inner = set(chain.from_iterable(calls(node) for name, node in tree.items() if name not in outside))
-        leads = not (inner.isdisjoint(left) and inner.isdisjoint(outside))
-        leading = _leading_to(tree, left) if leads else set[str]()
+        apart = inner.isdisjoint(left) and inner.isdisjoint(outside)
+        leading = set[str]() if apart else leads.to_any(left)
         if not leading:
             return list(outside), left if len(left) > 1 else []
         entered |= leading
 
 
-def _leading_to(tree: Tree, options: Collection[str]) -> set[str]:
-    """The options that lead to any of them."""
-    inner = {name: [used for item in made_of(tree, name) for used in calls(item)] for name in options}
-    inside = reachable(tree, chain.from_iterable(inner.values()))
-    waiting = list(inside.keys() & options)
-    users: dict[str, list[str]] = {name: [] for name in inside}
-    for name, node in inside.items() if waiting else ():
-        for used in calls(node):
-            users[used].append(name)
-    found: set[str] = set()
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += users[name]
-    return {name for name, used in inner.items() if not found.isdisjoint(used)}
+@dataclass(frozen=True)
+class _Leads:
+    """Which options of a tree lead to others of them."""
+
+    tree: Tree
+
+    def to_any(self, options: Collection[str]) -> set[str]:
+        """Those of the options that lead to any of them."""
+        found: set[str] = set()
+        waiting = list(options)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += self.users.get(name, ())
+        return {name for name in options if not found.isdisjoint(self.inner(name))}
+
+    @cached_property
+    def users(self) -> Mapping[str, list[str]]:
+        """The rules that call each rule."""
+        users: dict[str, list[str]] = {}
+        for name, node in self.tree.items():
+            for used in calls(node):
+                users.setdefault(used, []).append(name)
+        return users
+
+    def inner(self, option: str) -> Iterator[str]:
+        """The rules that are called by what an option is made of."""
+        return (used for item in made_of(self.tree, option) for used in calls(item))
 
 
 def called(node: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:

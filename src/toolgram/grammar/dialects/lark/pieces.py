@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
-from toolgram.caching import counted
+from toolgram.caching import counted, weighed
 from toolgram.grammar.ir import EMPTY, END, CharSet, Expr, choice, not_chars, optional, repeat, seq
 
 _not_chars = counted(1024)(not_chars)
 
 AT_ONCE = 6  # characters that are read one after the other with nothing nested: engines take no deep expressions
+
+_WEIGHT = 200  # bytes that are remembered of such a text, for each of its characters
 
 _Rests = frozenset[str]
 """How some texts go on that have begun."""
@@ -25,7 +28,7 @@ _Begun = tuple[_Rests, _Rests]
 """How the texts go on that may not come first, and the markers that have begun beside them."""
 _Longer = tuple[tuple[str, _Begun], ...]
 """Such beginnings by the character that they have more."""
-_Leave = Callable[[_Begun], Iterator[Expr]]
+_Leave = Callable[["_Pieces", _Begun], Iterator[Expr]]
 
 _NONE: _Rests = frozenset()
 
@@ -35,27 +38,23 @@ def text_in_pieces(markers: tuple[str, ...], first: tuple[str, ...]) -> Expr | N
     begin = _following(markers)
     if any(char in begin for marker in markers for char in marker[1:]):
         return None
-    pieces = _Pieces(markers, frozenset(first), begin)
+    start = (frozenset(first), _NONE)
+    pieces = _Pieces(markers, begin, _joints(markers, start))
     if not first:
         return seq(pieces.plain, pieces.any)
-    opened = pieces.from_(pieces.start, pieces.opened)
+    opened = pieces.from_(start, _Pieces.opened)
     may_end = not set(begin).isdisjoint("".join(first))
-    ended = pieces.from_(pieces.start, pieces.ended) if may_end else []
+    ended = pieces.from_(start, _Pieces.ended) if may_end else []
     return choice(seq(_either(opened), pieces.any), *([_either(ended)] if ended else []))
 
 
 @dataclass(frozen=True)
 class _Pieces:
-    """`begin` are the characters that begin a marker; of beginnings it is `known` how they go on."""
+    """`begin` are the characters that begin a marker; `joints` the beginnings that are come to in several ways."""
 
     markers: tuple[str, ...]
-    first: _Rests
     begin: str
-    known: dict[_Begun, _Longer] = field(default_factory=dict[_Begun, _Longer], init=False, compare=False)
-
-    @property
-    def start(self) -> _Begun:
-        return self.first, _NONE
+    joints: frozenset[_Begun]
 
     @property
     def plain(self) -> Expr:
@@ -74,7 +73,7 @@ class _Pieces:
 
     def going_on(self, rests: _Rests) -> Expr:
         """The rest of a piece in which markers have begun."""
-        return _either(self.from_((_NONE, rests), self.opened))
+        return _either(self.from_((_NONE, rests), _Pieces.opened))
 
     def opened(self, begun: _Begun) -> Iterator[Expr]:
         """What goes on here with neither the first texts nor the markers, up to where any pieces may follow."""
@@ -112,7 +111,7 @@ class _Pieces:
         plain, others, joined = list[Expr](), list[Expr](), dict[_Begun, list[Expr]]()
         waiting = [("", begun)]
         for way, here in waiting:
-            for exit_ in leave(here):
+            for exit_ in leave(self, here):
                 (plain if isinstance(exit_, CharSet) else others).append(seq(way, exit_))
             for char, longer in self.longer(here):
                 if longer in self.joints:
@@ -120,36 +119,64 @@ class _Pieces:
                 elif len(way) < AT_ONCE - 1:
                     waiting.append((way + char, longer))
                 else:
-                    inside, beyond = self.ways(longer, leave)
+                    inside, beyond = self.inside(longer, leave)
                     others += [seq(way + char, _either(inside))] if inside else []
                     for joint, found in beyond.items():
                         joined.setdefault(joint, []).append(seq(way + char, _either(found)))
         return [*([seq(choice(*plain), self.plain)] if plain else []), *others], joined
 
-    @cached_property
-    def joints(self) -> frozenset[_Begun]:
-        """The beginnings that are come to in several ways."""
-        count = Counter[_Begun]()
-        waiting = [self.start]
-        for begun in waiting:
-            for _, longer in self.longer(begun):
-                count[longer] += 1
-                if count[longer] == 1:
-                    waiting.append(longer)
-        return frozenset(begun for begun, times in count.items() if times > 1)
+    def inside(self, begun: _Begun, leave: _Leave) -> tuple[list[Expr], dict[_Begun, list[Expr]]]:
+        """The same, known of other texts that go on so, and are joined in the same places, as markers by themselves."""
+        joints = self.joints.intersection(self.reached(begun)).union(joint for joint in self.joints if not joint[0])
+        return _ways(self.markers, begun, joints, leave)
+
+    def reached(self, begun: _Begun) -> set[_Begun]:
+        """All beginnings that go on from one."""
+        waiting, seen = [begun], {begun}
+        for here in waiting:
+            fresh = {longer for _, longer in self.longer(here)} - seen
+            seen |= fresh
+            waiting += fresh
+        return seen
 
     def longer(self, begun: _Begun) -> _Longer:
         """Such beginnings that are longer by a character, and are text."""
-        if begun not in self.known:
-            self.known[begun] = tuple(self._longer(*begun))
-        return self.known[begun]
+        return _longer(self.markers, *begun)
 
-    def _longer(self, texts: _Rests, rests: _Rests) -> Iterator[tuple[str, _Begun]]:
-        for char in _following(texts or rests):
-            first = _after(char, texts)
-            more = _after(char, self.markers) if char in self.begin else _after(char, rests)
-            if "" not in first | more:
-                yield char, (first, more)
+
+def _weight(markers: tuple[str, ...], begun: _Begun, joints: frozenset[_Begun], _: _Leave) -> int:
+    return _WEIGHT * sum(map(len, chain(markers, *begun, *chain.from_iterable(joints))))
+
+
+@weighed(_weight)
+def _ways(
+    markers: tuple[str, ...], begun: _Begun, joints: frozenset[_Begun], leave: _Leave
+) -> tuple[list[Expr], dict[_Begun, list[Expr]]]:
+    return _Pieces(markers, _following(markers), joints).ways(begun, leave)
+
+
+def _joints(markers: tuple[str, ...], start: _Begun) -> frozenset[_Begun]:
+    """The beginnings that are come to in several ways."""
+    count = Counter[_Begun]()
+    waiting = [start]
+    for begun in waiting:
+        for _, longer in _longer(markers, *begun):
+            count[longer] += 1
+            if count[longer] == 1:
+                waiting.append(longer)
+    return frozenset(begun for begun, times in count.items() if times > 1)
+
+
+@counted(4096)
+def _longer(markers: tuple[str, ...], texts: _Rests, rests: _Rests) -> _Longer:
+    begin = _following(markers)
+    found: list[tuple[str, _Begun]] = []
+    for char in _following(texts or rests):
+        first = _after(char, texts)
+        more = _after(char, markers) if char in begin else _after(char, rests)
+        if "" not in first | more:
+            found.append((char, (first, more)))
+    return tuple(found)
 
 
 def _following(texts: Iterable[str]) -> str:

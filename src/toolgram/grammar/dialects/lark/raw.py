@@ -12,9 +12,10 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
+from toolgram.caching import counted
 from toolgram.grammar.dialects.lark.tree import Lexeme
-from toolgram.grammar.hashing import found_once
-from toolgram.grammar.ir import START, CharSet, Choice, Expr, Literal, Ref, Rules, Sequence, Text, children
+from toolgram.grammar.hashing import found_once, kept_with
+from toolgram.grammar.ir import START, CharSet, Choice, Expr, Literal, Members, Ref, Rules, Sequence, Text, children
 from toolgram.grammar.walk import TEXT, Uses, is_plain, kinds_in, names_in, size
 
 _LARGEST = 2_000  # parts of what is before a marker, and of its words
@@ -44,18 +45,22 @@ class RawText:
 
     `tokens` are markers too, which need not end any text. What some text must not begin with is the `opener_of` a text
     in a rule that may begin where that text does: a lexeme of its own, JSON in it or not, since that text could run on
-    over any part of it. Grammars with the same `marks` are alike in all this, but for the rules of other `openers`.
+    over any part of it. Grammars with the same `marks` are alike in all this, but for rules of which something else is
+    `in_rules`: other openers, or other tokens.
     """
 
     def __init__(self, rules: Rules, used: Uses, regular: Rules, tokens: Iterable[str]) -> None:
         self._regular = regular
         markers, quotes = (sorted(texts, key=lambda text: (-len(text), text)) for texts in _markers_in(rules.values()))
         self._markers = tuple(marker for marker in markers if not marker.startswith(START))
-        self.marks = (self._markers, tuple(quotes), tuple(sorted(tokens)))
+        self.marks = (self._markers, tuple(quotes))
         self._openers = tuple(marker.removeprefix(START) for marker in markers if marker.startswith(START))
         self._beside = _beside_texts(rules, used) if self._openers else frozenset[str]()
-        self.openers = {name: frozenset(self._openers_in(name, rules[name])) for name in self._beside}
-        long = (text for text in (*self._markers, *tokens) if len(text) > _SHORT)
+        tokens = tuple(sorted(token for token in tokens if len(token) > _SHORT))
+        self.in_rules = {name: kept_with(expr, _tokens_in, expr, tokens) for name, expr in rules.items() if tokens}
+        for name in self._beside:
+            self.in_rules[name] = (*self.in_rules.get(name, ()), START, *sorted(self._openers_in(name, rules[name])))
+        long = (*(text for text in self._markers if len(text) > _SHORT), *tokens)
         every = [re.escape(text) for text in sorted(dict.fromkeys(long), key=len, reverse=True)]
         between = [rf"{quote}.*?{quote}" for quote in map(re.escape, quotes)]
         self._any_marker = re.compile(f"({'|'.join((*between, *every))})", re.DOTALL) if every else None
@@ -285,7 +290,20 @@ def _first_in(expr: Expr) -> tuple[str, ...]:
 def _texts_in(expr: Expr) -> frozenset[str]:
     """The prescribed texts of an expression."""
     inside = frozenset[str]().union(*map(_texts_in, children(expr)))
-    return inside | {expr.text} if isinstance(expr, Literal) else inside
+    own = expr.text if isinstance(expr, Literal) else expr.between if isinstance(expr, Members) else None
+    return inside if own is None else inside | {own}
+
+
+def _tokens_in(expr: Expr, tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the tokens that stand in the texts of an expression, the longest at each place."""
+    each = _at_any_place(tokens)
+    return tuple(sorted({found[1] for text in _texts_in(expr) for found in each.finditer(text)}))
+
+
+@counted(64)
+def _at_any_place(texts: tuple[str, ...]) -> re.Pattern[str]:
+    longest_first = sorted(texts, key=len, reverse=True)
+    return re.compile(f"(?=({'|'.join(map(re.escape, longest_first))}))")
 
 
 @found_once

@@ -6,9 +6,10 @@ A lexeme is a regular expression of the IR (no `Ref` in it) that llguidance's le
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from toolgram.grammar.dialects.lark.regex import text_expression
-from toolgram.grammar.hashing import HashedOnce, entity, found_once
+from toolgram.grammar.hashing import HashedOnce, entity, facts_of, found_once
 from toolgram.grammar.ir import (
     EMPTY,
     CharSet,
@@ -104,6 +105,9 @@ class Loop(HashedOnce):
     max: int | None
 
 
+_LEVELS = 8  # of what is in one another, for each of which its leaves are kept
+
+
 class InTheWay(Exception):
     """Something stands beside what is sealed, or a value, that may be in its way: what is inside must be looked at."""
 
@@ -162,9 +166,97 @@ def is_empty(node: Node) -> bool:
     return isinstance(node, Row) and not node.items
 
 
+class _Inside(NamedTuple):
+    """What a node is made of: its leaves in order, those among them that are calls (their names) and lexemes; how many
+    rows, forks and loops there are; and whether what is taken of some members has a say in it."""
+
+    leaves: tuple[Leaf, ...]
+    calls: tuple[str, ...]
+    lexemes: tuple[Lexeme, ...]
+    joints: int
+    among: bool
+
+
 def leaves(node: Node) -> tuple[Leaf, ...]:
     """What the node is made of, in order."""
-    return _parts(node)[0] if isinstance(node, HashedOnce) else (node,)
+    return _inside(node).leaves if isinstance(node, HashedOnce) else (node,)
+
+
+def calls(node: Node) -> tuple[str, ...]:
+    """The names of the rules that this node uses, with repeats."""
+    return _inside(node).calls if isinstance(node, HashedOnce) else (node.name,) if isinstance(node, Call) else ()
+
+
+def lexemes_in(node: Node) -> tuple[Lexeme, ...]:
+    """The lexemes of a node, in order."""
+    return _inside(node).lexemes if isinstance(node, HashedOnce) else (node,) if isinstance(node, Lexeme) else ()
+
+
+def joints(node: Node) -> int:
+    """How many rows, forks and loops there are in the node: at least as many as are in one another."""
+    return _inside(node).joints if isinstance(node, HashedOnce) else 0
+
+
+def is_among(node: Node) -> bool:
+    """Whether what is taken of some members has a say in the node."""
+    if isinstance(node, HashedOnce):
+        return _inside(node).among
+    return node.among if isinstance(node, Call) else isinstance(node, Only)
+
+
+def _inside(node: Row | Fork | Loop, levels: int = _LEVELS) -> _Inside:
+    """What is in a node, from what is in its parts, which is known of most: a fork of many calls is made again and
+    again, with the same calls but for some. What lies deeper than these levels is gone through."""
+    facts = facts_of(node)
+    known: _Inside | None = facts.get(_inside)
+    if known is None:
+        facts[_inside] = known = _together(_parts(node), 1, levels - 1) if levels else _together(*_walked(node), 0)
+    return known
+
+
+def _parts(node: Row | Fork | Loop) -> tuple[Node, ...]:
+    return (node.item,) if isinstance(node, Loop) else node.items if isinstance(node, Row) else node.options
+
+
+def _together(parts: Iterable[Node], count: int, levels: int) -> _Inside:
+    """What is in these, and so many more joints."""
+    found: list[Leaf] = []
+    names: list[str] = []
+    lexemes: list[Lexeme] = []
+    among = False
+    for part in parts:
+        if isinstance(part, HashedOnce):
+            inside = _inside(part, levels)
+            found += inside.leaves
+            names += inside.calls
+            lexemes += inside.lexemes
+            count += inside.joints
+            among = among or inside.among
+            continue
+        found.append(part)
+        if isinstance(part, Lexeme):
+            lexemes.append(part)
+        elif isinstance(part, Call):
+            names.append(part.name)
+            among = among or part.among
+        else:
+            among = among or isinstance(part, Only)
+    return _Inside(tuple(found), tuple(names), tuple(lexemes), count, among)
+
+
+def _walked(node: Row | Fork | Loop) -> tuple[list[Leaf], int]:
+    """The leaves of a node, however deep, and how many joints there are."""
+    found: list[Leaf] = []
+    count = 0
+    waiting: list[Node] = [node]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, HashedOnce):
+            count += 1
+            waiting += _parts(part)[::-1]
+        else:
+            found.append(part)
+    return found, count
 
 
 def weight(node: Node) -> int:
@@ -179,53 +271,6 @@ def _weight(node: Row | Fork | Loop) -> int:
             return sum(map(weight, parts))
         case Loop(item):
             return weight(item)
-
-
-def joints(node: Node) -> int:
-    """How many rows, forks and loops there are in the node: at least as many as are in one another."""
-    return _parts(node)[1] if isinstance(node, HashedOnce) else 0
-
-
-@found_once
-def _parts(node: Row | Fork | Loop) -> tuple[tuple[Leaf, ...], int]:
-    found: list[Leaf] = []
-    count = 0
-    waiting: list[Node] = [node]
-    while waiting:
-        part = waiting.pop()
-        if not isinstance(part, HashedOnce):
-            found.append(part)
-            continue
-        count += 1
-        if isinstance(part, Loop):
-            waiting.append(part.item)
-        else:
-            waiting.extend(reversed(part.items if isinstance(part, Row) else part.options))
-    return tuple(found), count
-
-
-def calls(node: Node) -> tuple[str, ...]:
-    """The names of the rules that this node uses, with repeats."""
-    return _calls(node) if isinstance(node, HashedOnce) else (node.name,) if isinstance(node, Call) else ()
-
-
-@found_once
-def _calls(node: Row | Fork | Loop) -> tuple[str, ...]:
-    return tuple([leaf.name for leaf in leaves(node) if isinstance(leaf, Call)])
-
-
-def is_among(node: Node) -> bool:
-    """Whether what is taken of some members has a say in the node."""
-    return _is_among(node) if isinstance(node, HashedOnce) else _has_a_say(node)
-
-
-@found_once
-def _is_among(node: Row | Fork | Loop) -> bool:
-    return any(map(_has_a_say, leaves(node)))
-
-
-def _has_a_say(leaf: Leaf) -> bool:
-    return leaf.among if isinstance(leaf, Call) else isinstance(leaf, Only)
 
 
 def call_of(name: str, node: Node) -> Call:
@@ -254,16 +299,6 @@ def reachable(rules: Tree, names: Iterable[str]) -> dict[str, Node]:
 def lexemes(tree: Tree) -> list[Lexeme]:
     """All lexemes of a tree, in order."""
     return [lexeme for node in tree.values() for lexeme in lexemes_in(node)]
-
-
-def lexemes_in(node: Node) -> tuple[Lexeme, ...]:
-    """The lexemes of a node, in order."""
-    return _lexemes(node) if isinstance(node, HashedOnce) else (node,) if isinstance(node, Lexeme) else ()
-
-
-@found_once
-def _lexemes(node: Row | Fork | Loop) -> tuple[Lexeme, ...]:
-    return tuple([leaf for leaf in leaves(node) if isinstance(leaf, Lexeme)])
 
 
 def opened(lexeme: Lexeme, words: Rules, *, wholly: bool = False) -> Node:

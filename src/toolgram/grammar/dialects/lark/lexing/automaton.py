@@ -40,14 +40,14 @@ class Automaton:
         self._moves: dict[States, tuple[tuple[int, States], ...]] = {}
         self.start = self._after_nothing(begin)
 
-    def accepts(self, states: States) -> bool:
+    def accepts(self, place: States) -> bool:
         """Whether a word may end here."""
-        return bool(states >> self._end & 1)
+        return bool(place >> self._end & 1)
 
-    def next(self, states: States) -> int:
+    def next(self, place: States) -> int:
         """The characters that a word can go on with."""
         mask = 0
-        for step, _ in self.moves(states):
+        for step, _ in self.moves(place):
             mask |= step
         return mask
 
@@ -64,9 +64,10 @@ class Automaton:
             self._moves[states] = tuple((mask, targets) for targets, mask in blocks.items())
         return self._moves[states]
 
-    def step(self, states: States, mask: int) -> States | None:
-        """The states after a character of one class; None where no word goes on with it."""
-        for step, to in self.moves(states):
+    def after(self, place: States, char: str) -> States | None:
+        """The states after a character; None where no word goes on with it."""
+        mask = self.alphabet.of_char(char)
+        for step, to in self.moves(place):
             if step & mask:
                 return to
         return None

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
+from typing import TypeVar
 
 from toolgram.caching import counted
 from toolgram.grammar.dialects.lark.lexing.alphabet import END, Alphabet, Letters, letters
 from toolgram.grammar.dialects.lark.lexing.automaton import Automaton, States, TooManyStates
+from toolgram.grammar.dialects.lark.lexing.free_text import CharReader, FreeText
 from toolgram.grammar.dialects.lark.tree import Lexeme
 from toolgram.grammar.ir import START, CharSet, Choice, Except, Expr, Literal, Ref, Rules, Sequence, Text, seq
 from toolgram.grammar.walk import is_plain
 from toolgram.work import remembered, spend
 
+_Place = TypeVar("_Place")
 _FEW = 8  # markers that a text must not begin with either: more are those of a set of tools
 _QUOTES = "\"'"  # with which strings begin at most
 
@@ -206,19 +209,23 @@ class Lexicon:
         """As `meet`, of a literal and what is none."""
         spelled = self._spelled(expr)
         of_format = _is_of_format(spelled) and not isinstance(spelled, Literal)
+        if not of_format and (free := FreeText.of(spelled, self.alphabet)) is not None:
+            return self._literal_in(text, free)
         automaton = _of_format(spelled) if of_format else self._automaton(expr)
         if automaton is None:
             return self.alphabet.everything, self.alphabet.everything, True
+        return self._literal_in(text, automaton)
+
+    def _literal_in(self, text: str, reader: CharReader[_Place]) -> tuple[int, int, bool]:
         back = 0
-        for place, states in enumerate(_run(automaton, text), start=1):
-            if place == len(text):
-                return self._like(automaton, automaton.next(states)), back, automaton.accepts(states)
-            back |= self.alphabet.of_char(text[place]) if automaton.accepts(states) else 0
+        for at, place in enumerate(_run(reader, text), start=1):
+            if at == len(text):
+                return self._like(reader.alphabet, reader.next(place)), back, reader.accepts(place)
+            back |= self.alphabet.of_char(text[at]) if reader.accepts(place) else 0
         return 0, back, False
 
-    def _like(self, automaton: Automaton, mask: int) -> int:
+    def _like(self, own: Alphabet, mask: int) -> int:
         """The characters that an automaton, which may have an alphabet of its own, means by these."""
-        own = automaton.alphabet
         if own is self.alphabet:
             return mask
         charset = own.set_of(mask)
@@ -245,7 +252,12 @@ class Lexicon:
     def boundaries(self, text: str, ended: Expr, follow: int) -> list[int]:
         """The places inside a literal where `ended` may end although the literal's next character begins like one in
         `follow`."""
-        automaton, follow = self._automaton(ended), self.alphabet.alike(follow)
+        follow = self.alphabet.alike(follow)
+        if isinstance(ended, Literal):
+            at = len(ended.text)
+            begun = 0 < at < len(text) and text.startswith(ended.text)
+            return [at] if begun and self.alphabet.of_char(text[at]) & follow else []
+        automaton = self._automaton(ended)
         if automaton is None:
             return list(range(1, len(text)))
         after = enumerate(zip(text[1:], _run(automaton, text), strict=False), start=1)
@@ -290,15 +302,15 @@ def _of_format(expr: Expr) -> Automaton | None:
         return None
 
 
-def _run(automaton: Automaton, text: str) -> Iterator[States]:
-    """The states after each character of a text, as far as the automaton goes."""
-    states: States | None = automaton.start
+def _run(reader: CharReader[_Place], text: str) -> Iterator[_Place]:
+    """Where one is after each character of a text, as far as a word goes on so."""
+    place: _Place | None = reader.start
     for char in text:
         spend(4)
-        states = automaton.step(states, automaton.alphabet.of_char(char))
-        if states is None:
+        place = reader.after(place, char)
+        if place is None:
             return
-        yield states
+        yield place
 
 
 @remembered(maxsize=256)  # the texts of a format are in every grammar
