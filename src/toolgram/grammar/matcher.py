@@ -21,7 +21,6 @@ from toolgram.errors import GrammarError
 from toolgram.grammar.excepts import Trees, in_trees
 from toolgram.grammar.frames import Frame, Node, Stacks, place_of, rests
 from toolgram.grammar.ir import (
-    EMPTY,
     NOTHING,
     CharSet,
     Choice,
@@ -37,11 +36,10 @@ from toolgram.grammar.ir import (
     Token,
     children,
     members,
-    seq,
 )
 from toolgram.grammar.orders import MOST_MEMBERS, in_rules, most_free
 from toolgram.grammar.sampler import sample
-from toolgram.grammar.shape import Shape, check_references, checked, cost_of
+from toolgram.grammar.shape import Shape, beginnings, check_references, checked, cost_of
 from toolgram.grammar.until import automaton
 from toolgram.grammar.walk import fresh, reachable, renamed, uses
 
@@ -63,9 +61,6 @@ class _Closure(NamedTuple):
 
 _MOST_REMEMBERED = 50_000
 """How many frames, unions and steps are kept from one text to the next: some ten megabytes."""
-
-_LOOKED_INTO = 5
-"""How many expressions in one another are looked into for what they begin with."""
 
 _DEEPEST_MERGE = 3
 """How far down equal places of two stacks are merged; what lies deeper is merged when it comes to the top."""
@@ -235,25 +230,12 @@ class Matcher:
             case CharSet():
                 return ()
 
-    def _may_be(self, expr: Expr, ahead: str, levels: int = _LOOKED_INTO) -> bool:
+    def _may_be(self, expr: Expr, ahead: str) -> bool:
         """Whether an expression may begin with this text, or be over before: a quick look, which says so too often."""
-        inside = levels - 1
-        match expr:
-            case Literal(text) | Token(text):
-                return ahead.startswith(text) or text.startswith(ahead)
-            case _ if not levels:
-                return True
-            case Ref(name):
-                return self._may_be(self._rules[name], ahead, inside)
-            case Choice(options):
-                return any(self._may_be(option, ahead, inside) for option in options)
-            case Sequence((Choice(options), *others)) if EMPTY in options:
-                some = (option for option in options if option != EMPTY)
-                return any(self._may_be(first, ahead, inside) for first in (*some, seq(*others)))
-            case Sequence((first, *_)):
-                return self._may_be(first, ahead, inside)
-            case _:
-                return True
+        while isinstance(expr, Ref):
+            expr = self._rules[expr.name]
+        texts = beginnings(expr)
+        return texts is None or any(ahead.startswith(text) or text.startswith(ahead) for text in texts)
 
     def _expand_members(self, node: Node, expr: Members, at: int, below: Stacks) -> Stacks:
         """Where one can get to among members: before one where `at` is even, behind one where it is odd.

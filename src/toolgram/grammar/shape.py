@@ -8,6 +8,7 @@ from math import inf
 
 from toolgram.errors import GrammarError
 from toolgram.grammar.components import components
+from toolgram.grammar.hashing import found_once
 from toolgram.grammar.ir import (
     MUST,
     CharSet,
@@ -29,6 +30,7 @@ from toolgram.grammar.walk import Uses, found_given, uses
 Lengths = Mapping[str, int | None]
 """Of the shortest sentences of rules; None where a rule has none."""
 NOT_KNOWN: Lengths = {}
+_MOST_BEGINNINGS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +168,32 @@ def _cost_of_members(expr: Members, by_rule: Mapping[str, int | None]) -> int | 
 
 
 _cost_of_rule = found_given(cost_of)
+
+
+@found_once
+def beginnings(expr: Expr) -> tuple[str, ...] | None:
+    """Texts of which each sentence begins with one, or is one; None where they are many, or it takes a rule to know."""
+    match expr:
+        case Literal(text) | Token(text):
+            return (text,)
+        case Choice(options):
+            if len(options) > _MOST_BEGINNINGS:
+                return None
+            every = [beginnings(option) for option in options]
+            found = [text for texts in every for text in texts or ()]
+            return None if None in every or len(found) > _MOST_BEGINNINGS else tuple(found)
+        case Sequence(items):
+            found = list[str]()
+            for item in items:
+                texts = beginnings(item)
+                if texts is None or len(found) > _MOST_BEGINNINGS:
+                    return None
+                found += filter(None, texts)
+                if "" not in texts:
+                    return tuple(found)
+            return (*found, "")
+        case _:
+            return None
 
 
 def longest(rules: Rules) -> int | None:

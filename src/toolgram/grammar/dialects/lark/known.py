@@ -28,19 +28,15 @@ class KnownRule:
     lowered: LoweredRule | None = None
 
 
-def known_among(among: Hashable) -> KnownRule:
-    """What stands for all grammars that are alike in this."""
-    return _known(("among", among), 0)
-
-
 def known_rules(
-    rules: Rules, used: Uses, components: Iterable[Sequence[str]], around: KnownRule, each: Mapping[str, Hashable]
+    rules: Rules, used: Uses, components: Iterable[Sequence[str]], among: Hashable, each: Mapping[str, Hashable]
 ) -> dict[str, KnownRule]:
-    """What is known of each rule, in grammars that are alike (`around`).
+    """What is known of each rule, in grammars that are alike in what `among` says.
 
     `components`: the rules that lead to one another, each after those that it leads to; `each`: what more says how one
     is lowered.
     """
+    around = _known(("among", among), 0)
     found: dict[str, KnownRule] = {}
     for component in components:
         inside = sorted(component)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from toolgram.grammar.components import components
 from toolgram.grammar.dialects.lark.among import any_order
-from toolgram.grammar.dialects.lark.known import KnownRule, LoweredRule, known_among, known_rules
+from toolgram.grammar.dialects.lark.known import KnownRule, LoweredRule, known_rules
 from toolgram.grammar.dialects.lark.linear import (
     LARGEST_LEXEME,
     has_more,
@@ -37,7 +37,6 @@ from toolgram.grammar.dialects.lark.tree import (
     factored,
     row,
 )
-from toolgram.grammar.hashing import facts_of
 from toolgram.grammar.ir import (
     EMPTY,
     CharSet,
@@ -93,15 +92,14 @@ class _Lowering:
         self._lexicals: dict[int, Expr | None] = {}  # by identity: the expressions are those of `_rules`, and these
         self._made: list[Expr] = []
         self._raw = RawText(rules, used, self._regular, tokens)
-        self._around = known_among((self._raw.marks, self._quotes.kinds)) if same_elsewhere else None
-        self._known = dict[str, KnownRule]()
-        if self._around is not None:
-            self._known |= known_rules(rules, used, parts, self._around, self._raw.in_rules)
+        self._known = (
+            known_rules(rules, used, parts, (self._raw.marks, self._quotes.kinds), self._raw.in_rules)
+            if same_elsewhere
+            else dict[str, KnownRule]()
+        )
         self._rule = ""  # that is being lowered
         self._words: dict[Expr, Ref] = {}  # that were made for it
         self._members: dict[str, Node] = {}  # and rules for members in it
-        self._options: set[int] = set()  # and, by identity, the options in it whose nodes may be known
-        self._made_here = 0  # how often words and members were made for any rule, or used again
 
     def _are_texts(self, names: Iterable[str]) -> bool:
         """Whether rules that recur together spell text: that of a string, or raw text, which holds quotes too."""
@@ -124,7 +122,7 @@ class _Lowering:
         known = self._known.setdefault(name, KnownRule())
         if known.lowered is None:
             give_way()
-            self._rule, self._words, self._members, self._options = name, {}, {}, set()
+            self._rule, self._words, self._members = name, {}, {}
             node = self._node(self._rules[name])
             known.lowered = LoweredRule(node, self._members, {ref.name: expr for expr, ref in self._words.items()})
         return known.lowered
@@ -164,28 +162,9 @@ class _Lowering:
         if spelled is not None:
             return Lexeme(spelled)
         quoted = [string(self._word(choice(*strings), "quoted"))] if strings else []
-        return factored([*quoted, *map(self._option, others)])
-
-    def _option(self, option: Expr) -> Node:
-        """The node of an option, which is that of before where the option is the same, and leads to the same rules: of
-        many calls, most are those of another grammar's rule of this name."""
-        if self._around is None or not isinstance(option, Sequence):
-            return self._node(option)
-        facts, leads_to = facts_of(option), map(self._known.__getitem__, names_in(option))
-        key = (self._around, self._rule, self._raw.in_rules.get(self._rule), *leads_to)
-        known: tuple[tuple[object, ...], Node] | None = facts.get(_Lowering)
-        if known is not None and known[0] == key and id(option) not in self._options:
-            self._options.add(id(option))
-            return known[1]
-        made = self._made_here
-        node = self._node(option)
-        if made == self._made_here and id(option) not in self._options:
-            self._options.add(id(option))
-            facts[_Lowering] = key, node
-        return node
+        return factored([*quoted, *map(self._node, others)])
 
     def _any_order(self, expr: Members) -> Node:
-        self._made_here += 1
         number = f" {len(self._members) // 2 + 1}" if self._members else ""
         name, more = f"{self._rule} members{number}", f"{self._rule} more{number}"
         self._members |= {name: Row(()), more: Row(())}  # so that members inside of these get other names
@@ -203,7 +182,6 @@ class _Lowering:
         """What a lexeme is made of: an expression without references, or a reference to one that may have some."""
         if isinstance(expr, Ref | Literal) or (size(expr) <= _LARGEST_WORD and not names_in(expr)):
             return expr
-        self._made_here += 1
         if expr not in self._words:
             self._words[expr] = Ref(
                 f"{hint} {len(self._words) + 1} in {self._rule}"

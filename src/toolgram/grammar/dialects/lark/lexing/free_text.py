@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 from toolgram.grammar.dialects.lark.lexing.alphabet import Alphabet
-from toolgram.grammar.ir import Expr, Literal, Sequence, Text
-from toolgram.grammar.until import State, automaton
+from toolgram.grammar.ir import END, Expr, Literal, Sequence, Text, not_chars
+from toolgram.grammar.until import Steps, steps_of
 
 _At = TypeVar("_At")
 
@@ -31,15 +31,15 @@ class CharReader(Protocol[_At]):
 class Place(NamedTuple):
     """How far a word may have got: the state of the text, if it may still go on; and how much of what ends it."""
 
-    text: int | None
+    text: str | None
     ends: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class FreeText:
-    """A text, by the states of its automaton, and what ends it: nothing, or a literal."""
+    """A text, by the steps of its states, and what ends it: nothing, or a literal."""
 
-    states: tuple[State, ...]
+    steps: Steps
     end: str
     alphabet: Alphabet
 
@@ -47,26 +47,25 @@ class FreeText:
     def of(cls, expr: Expr, alphabet: Alphabet) -> FreeText | None:
         """The expression as such; None where it is none."""
         match expr:
-            case Text():
-                return cls(automaton(expr.without, expr.seen), "", alphabet)
+            case Text(without, seen):
+                return cls(steps_of(without, seen), "", alphabet)
             case Sequence((Text(without, seen), Literal(end))):
-                return cls(automaton(without, seen), end, alphabet)
+                return cls(steps_of(without, seen), end, alphabet)
             case _:
                 return None
 
     @property
     def start(self) -> Place:
         """Before the first character."""
-        return Place(0, ())
+        return Place(next(iter(self.steps)), ())
 
     def after(self, place: Place, char: str) -> Place | None:
         """The place after a character; None where no word goes on with it."""
-        text, ends = place.text, tuple([read + 1 for read in place.ends if self.end[read : read + 1] == char])
-        if text is not None:
-            state = self.states[text]
-            ends = (*ends, 1) if state.ends and self.end.startswith(char) else ends
-            text = state.step(char)
-        return None if text is None and not ends else Place(text, ends)
+        ends = [read + 1 for read in place.ends if self.end[read : read + 1] == char]
+        if self._may_end(place) and self.end.startswith(char):
+            ends.append(1)
+        text = None if place.text is None else self.steps[place.text].get(char, "")
+        return None if text is None and not ends else Place(text, tuple(ends))
 
     def accepts(self, place: Place) -> bool:
         """Whether a word may end here."""
@@ -74,12 +73,12 @@ class FreeText:
 
     def next(self, place: Place) -> int:
         """The characters that a word can go on with."""
-        mask = 0
-        if place.text is not None:
-            for charset, _ in self.states[place.text].edges:
-                mask |= self.alphabet.of_set(charset)
         begun = (*place.ends, 0) if self._may_end(place) else place.ends
-        return mask | self.alphabet.of_chars("".join([self.end[read : read + 1] for read in begun]))
+        mask = self.alphabet.of_chars("".join([self.end[read : read + 1] for read in begun]))
+        if place.text is None:
+            return mask
+        refused = [char for char, to in self.steps[place.text].items() if to is None]
+        return mask | self.alphabet.of_set(not_chars(*refused))
 
     def _may_end(self, place: Place) -> bool:
-        return place.text is not None and self.states[place.text].ends
+        return place.text is not None and END not in self.steps[place.text]
