@@ -96,6 +96,19 @@ def test_one_beside_what_lexemes_run_over_is_taken_apart() -> None:
         assert lark_accepts(lark, text) == grammar.accepts(text), (text, lark)
 
 
+def test_trees_are_the_same_wherever_their_names_are_free() -> None:
+    """One that is known from another grammar is not put over a rule that has its name."""
+    long = _but("abcdefghijklmnop", "abc")
+    rules = {"root": seq("{", long, "}"), **STRING}
+    first, again = in_trees(rules), in_trees(rules)
+    other = in_trees({**rules, "root-key-2": chars("x"), "more": Ref("root-key-2")})
+    assert first == again
+    assert (other["root-key-2"], "root-key-3" in other) == (chars("x"), True)
+    taken = {"abc": False, "abcdefghijklmnop": False, "abcd": True, "ab": True, "": True, 'abcd"x': False}
+    for text, expected in taken.items():
+        assert Matcher(first).accepts(f'{{"{text}"}}') is Matcher(other).accepts(f'{{"{text}"}}') is expected, text
+
+
 def test_samples_are_sentences() -> None:
     grammar = Grammar({"root": _but("", "a"), **STRING})
     assert all(grammar.accepts(grammar.sample(seed)) for seed in range(50))

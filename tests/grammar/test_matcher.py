@@ -6,6 +6,7 @@ from hypothesis import given
 
 from small_languages import LONGEST, SOME, random_rules, sentences, strings
 from toolgram.errors import GrammarError
+from toolgram.grammar import matcher as matching
 from toolgram.grammar.grammar import Grammar
 from toolgram.grammar.ir import (
     NOTHING,
@@ -26,7 +27,7 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.grammar.matcher import Matcher
-from toolgram.grammar.shape import shortest
+from toolgram.grammar.shape import beginnings, shortest
 from toolgram.grammar.tidy import tidy
 from toolgram.grammar.walk import uses
 
@@ -123,6 +124,14 @@ def test_the_empty_language():
         matcher.sample(0)
 
 
+def test_what_a_text_may_begin_with():
+    assert beginnings(seq(optional("a"), "b", Ref("c"))) == ("a", "b")
+    assert beginnings(choice("a", seq(choice("bc", "d"), Ref("c")))) == ("a", "bc", "d")
+    assert beginnings(seq(optional("a"), optional("b"))) == ("a", "b", "")
+    assert beginnings(NOTHING) == ()
+    assert beginnings(choice("a", Ref("b"))) is beginnings(Text(())) is beginnings(choice(*"abcdefghi")) is None
+
+
 def test_long_and_deep_texts():
     size = 20_000
     matcher = Matcher(BRACKETS)
@@ -167,6 +176,20 @@ def test_after_keeps_what_a_text_has_seen():
     rest = Matcher(Matcher({"root": Text(("<call>",))}).after("so <ca"))
     assert rest.accepts("ll")
     assert not rest.accepts("ll>")
+
+
+@pytest.mark.parametrize("ahead", [1, 64])
+def test_what_is_ahead_leaves_out_only_what_begins_otherwise(monkeypatch: pytest.MonkeyPatch, ahead: int):
+    """An option may begin with what may be left out, or in another rule, or be shorter than what is ahead."""
+    monkeypatch.setattr(matching, "_AHEAD", ahead)
+    may_begin = seq(optional("<a>"), optional("-"), "<b>", Ref("end"))
+    rules = {"root": seq(choice(Ref("other"), may_begin, "<", seq(), "<b><b>"), Ref("end")), "end": repeat("b>!")}
+    made = Matcher(
+        {**rules, "other": choice(Ref("others"), "<c>"), "others": choice(*map(str, range(9)), Text(("!",)))}
+    )
+    for text in ("<a><b>", "<b>", "<b><b>", "<", "b>!b>!", "<c>b>!", "7", f"{'so ' * 60}b>!"):
+        for end in range(len(text) + 1):
+            assert Matcher(made.after(text[:end])).accepts(text[end:]), (text[:end], text[end:])
 
 
 def test_after_renames_a_root_that_is_still_used():

@@ -4,7 +4,7 @@ import pytest
 
 from conftest import Golden
 from toolgram.errors import InvalidSchema
-from toolgram.schema.typescript import declarations
+from toolgram.schema.typescript import declarations, signatures
 
 HEAD = "// Supported function definitions that should be called when necessary.\nnamespace functions {\n"
 TAIL = "\n} // namespace functions"
@@ -104,6 +104,16 @@ def test_types_that_refer_to_themselves_have_names():
         "type parameters2 = {\ninside?: parameters2[]\n};\n\ntype parameters = "
     )
     assert body({"$ref": "#"}) == "type parameters = any;\n\ntype f = (_: parameters) => any;"
+
+
+def test_a_tool_is_declared_as_before_beside_others_whose_types_have_names():
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}
+    schema = {"$defs": {"node": node}, "$ref": "#/$defs/node"}
+    plain = ("g", None, {"type": "object", "properties": {"at": {"type": "integer"}}})
+    (alone,) = signatures([plain])
+    named, again, known = signatures([("node", None, schema), ("f", None, schema), plain])
+    assert known == alone == "type g = (_: {\nat?: number\n}) => any;"
+    assert (named.count("node2"), again.count("node3")) == (3, 3)
 
 
 def test_references_that_fan_out_end():

@@ -62,6 +62,9 @@ class _Closure(NamedTuple):
 _MOST_REMEMBERED = 50_000
 """How many frames, unions and steps are kept from one text to the next: some ten megabytes."""
 
+_AHEAD = 64
+"""How many characters of a text that is known are looked at before they are read, and how many are read so."""
+
 _DEEPEST_MERGE = 3
 """How far down equal places of two stacks are merged; what lies deeper is merged when it comes to the top."""
 
@@ -119,23 +122,25 @@ class Matcher:
     def after(self, text: str) -> Rules:
         """The grammar of what may follow `text`. Raises GrammarError where nothing may."""
         frames = self._start.frames
-        for at, char in enumerate(text):
-            frames = self._read_all(self._closure(frames, text[at:]).leaves, char)
-        if not frames:
+        for at, char in enumerate(text[:_AHEAD]):
+            frames = self._read_all(self._closure(frames, text[at : at + _AHEAD]).leaves, char)
+        state = self._run(text[_AHEAD:], self._state(frames))
+        if state is None or not state.frames:
             raise GrammarError(f"no sentence begins with {text!r}")
-        if frames == self._start.frames:
+        if state is self._start:
             return self._given
         heads = {node: name for name, node in self._heads.items() if name != "root" and isinstance(node.expr, Sequence)}
-        return _rooted({**self._rules, **rests(frames, self._rules, heads)})
+        return _rooted({**self._rules, **rests(state.frames, self._rules, heads)})
 
     def known_of(self, rules: Rules) -> dict[str, int | None]:
         """The lengths of the shortest sentences of those rules of `after` that are its own."""
         return {name: self._costs[name] for name, expr in rules.items() if self._given.get(name) is expr}
 
-    def _run(self, text: str) -> _State | None:
+    def _run(self, text: str, state: _State | None = None) -> _State | None:
+        """The state after a text, from the start or another state on."""
         if self._steps + len(self._frames) + len(self._unions) > _MOST_REMEMBERED:
             self._begin()
-        state: _State | None = self._start
+        state = state or self._start
         for char in text:
             try:
                 state = state.steps[char]
