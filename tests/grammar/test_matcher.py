@@ -178,6 +178,29 @@ def test_after_keeps_what_a_text_has_seen():
     assert not rest.accepts("ll>")
 
 
+def test_stacks_that_lie_too_deep_to_be_merged_are_kept():
+    """Two at the same place, of which the second was lost when a third was merged with them."""
+    first, last = choice("bab", "ababc", "b", "aaccb"), choice(chars("a"), "", "bca")
+    again = choice(seq("b", Ref("root")), "c", "", seq("c", Ref("root")))
+    rules = {"root": repeat(seq(first, again, last), 1)}
+    assert Matcher(rules).accepts("bcababccababcbbabcaaaa")
+    assert Matcher(Matcher(rules).after("bcababccababcbbab")).accepts("caaaa")
+
+
+def test_what_is_forgotten_leaves_the_start_as_it_is(monkeypatch: pytest.MonkeyPatch):
+    made = Matcher(BRACKETS)
+    monkeypatch.setattr(matching, "_MOST_REMEMBERED", 5)
+    assert made.accepts("[[[]]]")
+    assert made.after("") is BRACKETS
+
+
+@pytest.mark.parametrize("code", [0xD800, 0xD802, 0xDFFF])
+def test_a_surrogate_is_no_text(code: int):
+    char = chr(code)
+    for marker in ("x", f"{char}x"):
+        assert not Matcher({"root": Text((marker,))}).viable(char)
+
+
 @pytest.mark.parametrize("ahead", [1, 64])
 def test_what_is_ahead_leaves_out_only_what_begins_otherwise(monkeypatch: pytest.MonkeyPatch, ahead: int):
     """An option may begin with what may be left out, or in another rule, or be shorter than what is ahead."""

@@ -62,8 +62,8 @@ class _Closure(NamedTuple):
 _MOST_REMEMBERED = 50_000
 """How many frames, unions and steps are kept from one text to the next: some ten megabytes."""
 
-_AHEAD = 64
-"""How many characters of a text that is known are looked at before they are read, and how many are read so."""
+_AHEAD = 16
+"""How many characters at the beginning of a text, after which the grammar is wanted, are read with a look ahead."""
 
 _DEEPEST_MERGE = 3
 """How far down equal places of two stacks are merged; what lies deeper is merged when it comes to the top."""
@@ -96,6 +96,7 @@ class Matcher:
         self._unions: dict[tuple[Stacks, Stacks], Stacks] = {}
         self._states: dict[Stacks, _State] = {}
         self._closures: dict[_State, _Closure] = {}
+        self._begun: dict[str, _State] = {}
         self._steps = 0
         has_sentence = self._costs["root"] is not None
         self._start = self._state((self._frame(self._head("root"), 0, (None,)),) if has_sentence else ())
@@ -121,10 +122,8 @@ class Matcher:
 
     def after(self, text: str) -> Rules:
         """The grammar of what may follow `text`. Raises GrammarError where nothing may."""
-        frames = self._start.frames
-        for at, char in enumerate(text[:_AHEAD]):
-            frames = self._read_all(self._closure(frames, text[at : at + _AHEAD]).leaves, char)
-        state = self._run(text[_AHEAD:], self._state(frames))
+        self._make_room()
+        state = self._go_on(self._begun_with(text[:_AHEAD]), text[_AHEAD:])
         if state is None or not state.frames:
             raise GrammarError(f"no sentence begins with {text!r}")
         if state is self._start:
@@ -132,23 +131,37 @@ class Matcher:
         heads = {node: name for name, node in self._heads.items() if name != "root" and isinstance(node.expr, Sequence)}
         return _rooted({**self._rules, **rests(state.frames, self._rules, heads)})
 
+    def _begun_with(self, text: str) -> _State:
+        """The state after a beginning, found without a look into what begins otherwise: most of it are other calls."""
+        state = self._begun.get(text)
+        if state is None:
+            frames = self._start.frames
+            for at, char in enumerate(text):
+                frames = self._read_all(self._closure(frames, text[at:]).leaves, char)
+            state = self._begun.setdefault(text, self._state(frames))
+        return state
+
     def known_of(self, rules: Rules) -> dict[str, int | None]:
         """The lengths of the shortest sentences of those rules of `after` that are its own."""
         return {name: self._costs[name] for name, expr in rules.items() if self._given.get(name) is expr}
 
-    def _run(self, text: str, state: _State | None = None) -> _State | None:
-        """The state after a text, from the start or another state on."""
-        if self._steps + len(self._frames) + len(self._unions) > _MOST_REMEMBERED:
+    def _run(self, text: str) -> _State | None:
+        self._make_room()
+        return self._go_on(self._start, text)
+
+    def _make_room(self) -> None:
+        if self._steps + len(self._frames) + len(self._unions) + len(self._begun) > _MOST_REMEMBERED:
             self._begin()
-        state = state or self._start
+
+    def _go_on(self, state: _State | None, text: str) -> _State | None:
         for char in text:
+            if state is None:
+                return None
             try:
                 state = state.steps[char]
             except KeyError:
                 state = state.steps.setdefault(char, self._step(state, char))
                 self._steps += 1
-            if state is None:
-                return None
         return state
 
     def _step(self, state: _State, char: str) -> _State | None:
@@ -281,8 +294,9 @@ class Matcher:
         return tuple(places.values())
 
     def _merged(self, left: Stacks, right: Stacks, depth: int) -> Stacks:
-        places = {place_of(frame): frame for frame in left}
-        self._merge(places, right, depth)
+        places: dict[tuple[Node, int] | None, Frame | None] = {}
+        for stacks in (left, right):  # of which each may have a place twice, where it was too deep to be merged
+            self._merge(places, stacks, depth)
         return tuple(places.values())
 
     def _merge(self, places: dict[tuple[Node, int] | None, Frame | None], more: Stacks, depth: int) -> None:

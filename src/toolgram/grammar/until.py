@@ -16,13 +16,13 @@ from toolgram.errors import GrammarError
 from toolgram.grammar.ir import EMPTY, END, START, CharSet, Expr, Literal, Ref, Text, chars, choice, not_chars, seq
 from toolgram.grammar.regular.minimal import alike_but_for
 
-_NO_CHARACTERS: Mapping[str, None] = {START: None, END: None}
+_LAST_SURROGATE = "\udfff"
 _chars, _not_chars = counted(1024)(chars), counted(1024)(not_chars)  # most states have and lack the same few
 
 
 Steps = Mapping[str, Mapping[str, str | None]]
-"""Of each state, by a text that leads to it, the next ones by the character: None completes a marker, and one that is
-not there leads to the state ""."""
+"""Of each state, by a text that leads to it, the next ones by the character: None completes a marker, and any other
+character, which is not there, leads to the state ""."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class State:
 
     def step(self, char: str) -> int | None:
         """The state after this character, or None if it would complete a marker."""
-        return self.by_char.get(char, self.edges[0][1])
+        return None if is_no_character(char) else self.by_char.get(char, self.edges[0][1])
 
 
 @counted(1024)
@@ -49,7 +49,7 @@ def automaton(without: tuple[str, ...], seen: str = "") -> tuple[State, ...]:
     return _merged(steps_of(without, seen))
 
 
-@counted(64)
+@counted(16)  # they are wanted again while a grammar is written
 def steps_of(without: tuple[str, ...], seen: str = "") -> Steps:
     """The steps of each state, the start first, before those with the same future are merged: that takes half the time.
 
@@ -58,6 +58,11 @@ def steps_of(without: tuple[str, ...], seen: str = "") -> Steps:
     _check(without, seen)
     prefixes = {marker[:end] for marker in without for end in range(len(marker))}
     return _reachable(_longest_end(seen, prefixes), without)
+
+
+def is_no_character(char: str) -> bool:
+    """Whether it is a surrogate, which stands in no text."""
+    return START <= char <= _LAST_SURROGATE
 
 
 def first_of(text: Text) -> CharSet:
@@ -197,5 +202,4 @@ def _state(seen: str, steps: Mapping[str, str | None], group: Mapping[str, int])
         if target is not None:
             by_target.setdefault(target, []).append(char)
     edges = ((_chars(*found), target) for target, found in by_target.items())
-    by_char = {**elsewhere, **_NO_CHARACTERS}
-    return State(seen, ((_not_chars(*elsewhere), other), *edges), by_char, END not in steps)
+    return State(seen, ((_not_chars(*elsewhere), other), *edges), elsewhere, END not in steps)

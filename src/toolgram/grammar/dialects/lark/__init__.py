@@ -18,7 +18,7 @@ from toolgram.grammar.dialects.lark.again import written_once
 from toolgram.grammar.dialects.lark.among import apart, entered
 from toolgram.grammar.dialects.lark.lower import lower
 from toolgram.grammar.dialects.lark.nesting import shallow
-from toolgram.grammar.dialects.lark.regex import count
+from toolgram.grammar.dialects.lark.regex import count, terminal
 from toolgram.grammar.dialects.lark.repair import repaired
 from toolgram.grammar.dialects.lark.terminals import Names, terminals_of
 from toolgram.grammar.dialects.lark.tree import (
@@ -39,7 +39,7 @@ from toolgram.grammar.dialects.lark.tree import (
     lexemes,
 )
 from toolgram.grammar.hashing import found_once
-from toolgram.grammar.ir import Expr, Rules
+from toolgram.grammar.ir import Expr, Literal, Rules
 from toolgram.grammar.orders import MOST_MEMBERS, in_rules
 from toolgram.work import give_way
 
@@ -65,10 +65,15 @@ def write_lark(rules: Rules) -> str:
     tree = written_once(entered(apart(shallow(tree))))
     given = Names()
     names = {name: given.give(_NAMED_ALREADY.get(name, name)) for name in tree}
-    terminals, lines = terminals_of(lexemes(tree), words)
+    terminals, lines = terminals_of(filter(_has_terminal, lexemes(tree)), words)
     among = {name for name, node in tree.items() if is_among(node)}
     writing = _Writing(names, terminals, among)
     return "\n".join([*(writing.rule(name, node) for name, node in tree.items()), *lines]) + "\n"
+
+
+def _has_terminal(lexeme: Lexeme) -> bool:
+    """Whether a lexeme is written otherwise in each grammar: a literal is always spelled where it stands."""
+    return not isinstance(lexeme.expr, Literal)
 
 
 def _check_depth(tree: Tree) -> None:
@@ -158,7 +163,7 @@ def _said(node: Node, taken: str) -> list[_Said]:
 def _pieces(node: Node, tightness: int) -> list[_Piece]:
     """A node as Lark; in parentheses where something binds tighter around it (1: a row, 2: a repetition)."""
     if isinstance(node, Lexeme | Call):
-        return [node]
+        return [node if isinstance(node, Call) or _has_terminal(node) else terminal(node.expr, {})]
     if isinstance(node, Row):
         said = [item for item in node.items if not isinstance(item, Only)]
         pieces = _joined(said, " ", 1) or ['""']

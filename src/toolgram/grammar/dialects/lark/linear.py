@@ -24,7 +24,7 @@ from toolgram.grammar.ir import (
     seq,
 )
 from toolgram.grammar.regular.elimination import eliminated
-from toolgram.grammar.walk import MEMBERS, TOKEN, Uses, is_plain, kinds_in, names_in, size
+from toolgram.grammar.walk import MEMBERS, TOKEN, Uses, found_given, is_plain, kinds_in, names_in, size
 
 LARGEST_LEXEME = 120
 _LONGEST_WORD = 2  # a longer literal is part of the format rather than of a value's spelling
@@ -121,7 +121,7 @@ def small_rules(rules: Rules) -> dict[str, Expr | None]:
     return found
 
 
-def without_references(expr: Expr, small: Mapping[str, Expr | None]) -> Expr | None:
+def _without_references(expr: Expr, small: Mapping[str, Expr | None]) -> Expr | None:
     """The expression with the small rules put in, or None if it uses others, or has long words or structure in it."""
     if is_plain(expr):
         return expr if _has_short_words(expr) else None
@@ -135,10 +135,13 @@ def without_references(expr: Expr, small: Mapping[str, Expr | None]) -> Expr | N
             parts = _all_without_references(options, small)
             return None if parts is None else choice(*parts)
         case Repeat(item, least, most):
-            inner = without_references(item, small)
+            inner = _without_references(item, small)
             return None if inner is None else Repeat(inner, least, most)
         case _:
             return None
+
+
+without_references = found_given(_without_references)
 
 
 @found_once
@@ -152,7 +155,7 @@ def _has_short_words(expr: Expr) -> bool:
 def _all_without_references(exprs: Iterable[Expr], small: Mapping[str, Expr | None]) -> list[Expr] | None:
     parts: list[Expr] = []
     for expr in exprs:
-        part = without_references(expr, small)
+        part = _without_references(expr, small)
         if part is None:
             return None
         parts.append(part)

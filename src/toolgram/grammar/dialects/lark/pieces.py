@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 
@@ -29,6 +29,8 @@ _Begun = tuple[_Rests, _Rests]
 _Longer = tuple[tuple[str, _Begun], ...]
 """Such beginnings by the character that they have more."""
 _Leave = Callable[["_Pieces", _Begun], Iterator[Expr]]
+_Ways = tuple[list[Expr], dict[_Begun, list[Expr]]]
+"""The ways to where a beginning is left, and to each joint."""
 
 _NONE: _Rests = frozenset()
 
@@ -39,7 +41,8 @@ def text_in_pieces(markers: tuple[str, ...], first: tuple[str, ...]) -> Expr | N
     if any(char in begin for marker in markers for char in marker[1:]):
         return None
     start = (frozenset(first), _NONE)
-    pieces = _Pieces(markers, begin, _joints(markers, start))
+    pieces = _Pieces(markers, begin)
+    pieces.joints = pieces.come_to_twice(start)
     if not first:
         return seq(pieces.plain, pieces.any)
     opened = pieces.from_(start, _Pieces.opened)
@@ -48,13 +51,15 @@ def text_in_pieces(markers: tuple[str, ...], first: tuple[str, ...]) -> Expr | N
     return choice(seq(_either(opened), pieces.any), *([_either(ended)] if ended else []))
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Pieces:
-    """`begin` are the characters that begin a marker; `joints` the beginnings that are come to in several ways."""
+    """`begin` are the characters that begin a marker; `joints` the beginnings that are come to in several ways; of
+    beginnings it is `known` how they go on."""
 
     markers: tuple[str, ...]
     begin: str
-    joints: frozenset[_Begun]
+    joints: frozenset[_Begun] = frozenset()
+    known: dict[_Begun, _Longer] = field(default_factory=dict[_Begun, _Longer])
 
     @property
     def plain(self) -> Expr:
@@ -100,14 +105,14 @@ class _Pieces:
 
     def from_(self, begun: _Begun, leave: _Leave) -> list[Expr]:
         """The ways from such a beginning to where it is left: beyond each joint they are written once."""
-        left, joined = self.ways(begun, leave)
+        left, joined = self.ways(begun, leave, look_up=True)
         for joint, ways in joined.items():
             if rest := self.from_(joint, leave):
                 left.append(seq(_either(ways), _either(rest)))
         return left
 
-    def ways(self, begun: _Begun, leave: _Leave) -> tuple[list[Expr], dict[_Begun, list[Expr]]]:
-        """The ways from such a beginning to where it is left, and to each joint."""
+    def ways(self, begun: _Begun, leave: _Leave, *, look_up: bool = False) -> _Ways:
+        """The ways from such a beginning, where those of longer ones may be known."""
         plain, others, joined = list[Expr](), list[Expr](), dict[_Begun, list[Expr]]()
         waiting = [("", begun)]
         for way, here in waiting:
@@ -119,13 +124,13 @@ class _Pieces:
                 elif len(way) < AT_ONCE - 1:
                     waiting.append((way + char, longer))
                 else:
-                    inside, beyond = self.inside(longer, leave)
+                    inside, beyond = self.known_ways(longer, leave) if look_up else self.ways(longer, leave)
                     others += [seq(way + char, _either(inside))] if inside else []
                     for joint, found in beyond.items():
                         joined.setdefault(joint, []).append(seq(way + char, _either(found)))
         return [*([seq(choice(*plain), self.plain)] if plain else []), *others], joined
 
-    def inside(self, begun: _Begun, leave: _Leave) -> tuple[list[Expr], dict[_Begun, list[Expr]]]:
+    def known_ways(self, begun: _Begun, leave: _Leave) -> _Ways:
         """The same, known of other texts that go on so, and are joined in the same places, as markers by themselves."""
         joints = self.joints.intersection(self.reached(begun)).union(joint for joint in self.joints if not joint[0])
         return _ways(self.markers, begun, joints, leave)
@@ -139,9 +144,29 @@ class _Pieces:
             waiting += fresh
         return seen
 
+    def come_to_twice(self, start: _Begun) -> frozenset[_Begun]:
+        """The beginnings that are come to in several ways."""
+        count = Counter[_Begun]()
+        waiting = [start]
+        for begun in waiting:
+            for _, longer in self.longer(begun):
+                count[longer] += 1
+                if count[longer] == 1:
+                    waiting.append(longer)
+        return frozenset(begun for begun, times in count.items() if times > 1)
+
     def longer(self, begun: _Begun) -> _Longer:
         """Such beginnings that are longer by a character, and are text."""
-        return _longer(self.markers, *begun)
+        if begun not in self.known:
+            self.known[begun] = tuple(self._longer(*begun))
+        return self.known[begun]
+
+    def _longer(self, texts: _Rests, rests: _Rests) -> Iterator[tuple[str, _Begun]]:
+        for char in _following(texts or rests):
+            first = _after(char, texts)
+            more = _after(char, self.markers) if char in self.begin else _after(char, rests)
+            if "" not in first | more:
+                yield char, (first, more)
 
 
 def _weight(markers: tuple[str, ...], begun: _Begun, joints: frozenset[_Begun], _: _Leave) -> int:
@@ -149,34 +174,8 @@ def _weight(markers: tuple[str, ...], begun: _Begun, joints: frozenset[_Begun], 
 
 
 @weighed(_weight)
-def _ways(
-    markers: tuple[str, ...], begun: _Begun, joints: frozenset[_Begun], leave: _Leave
-) -> tuple[list[Expr], dict[_Begun, list[Expr]]]:
+def _ways(markers: tuple[str, ...], begun: _Begun, joints: frozenset[_Begun], leave: _Leave) -> _Ways:
     return _Pieces(markers, _following(markers), joints).ways(begun, leave)
-
-
-def _joints(markers: tuple[str, ...], start: _Begun) -> frozenset[_Begun]:
-    """The beginnings that are come to in several ways."""
-    count = Counter[_Begun]()
-    waiting = [start]
-    for begun in waiting:
-        for _, longer in _longer(markers, *begun):
-            count[longer] += 1
-            if count[longer] == 1:
-                waiting.append(longer)
-    return frozenset(begun for begun, times in count.items() if times > 1)
-
-
-@counted(4096)
-def _longer(markers: tuple[str, ...], texts: _Rests, rests: _Rests) -> _Longer:
-    begin = _following(markers)
-    found: list[tuple[str, _Begun]] = []
-    for char in _following(texts or rests):
-        first = _after(char, texts)
-        more = _after(char, markers) if char in begin else _after(char, rests)
-        if "" not in first | more:
-            found.append((char, (first, more)))
-    return tuple(found)
 
 
 def _following(texts: Iterable[str]) -> str:

@@ -57,7 +57,8 @@ class RawText:
         self._openers = tuple(marker.removeprefix(START) for marker in markers if marker.startswith(START))
         self._beside = _beside_texts(rules, used) if self._openers else frozenset[str]()
         tokens = tuple(sorted(token for token in tokens if len(token) > _SHORT))
-        self.in_rules = {name: kept_with(expr, _tokens_in, expr, tokens) for name, expr in rules.items() if tokens}
+        told = rules.items() if tokens else ()
+        self.in_rules = {name: kept_with(expr, _tokens_in, _texts_in(expr), tokens) for name, expr in told}
         for name in self._beside:
             self.in_rules[name] = (*self.in_rules.get(name, ()), START, *sorted(self._openers_in(name, rules[name])))
         long = (*(text for text in self._markers if len(text) > _SHORT), *tokens)
@@ -294,10 +295,10 @@ def _texts_in(expr: Expr) -> frozenset[str]:
     return inside if own is None else inside | {own}
 
 
-def _tokens_in(expr: Expr, tokens: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the tokens that stand in the texts of an expression, the longest at each place."""
+def _tokens_in(texts: Iterable[str], tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the tokens that stand in the texts, the longest at each place."""
     each = _at_any_place(tokens)
-    return tuple(sorted({found[1] for text in _texts_in(expr) for found in each.finditer(text)}))
+    return tuple(sorted({found[1] for text in texts for found in each.finditer(text)}))
 
 
 @counted(64)

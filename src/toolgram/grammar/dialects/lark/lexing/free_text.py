@@ -11,7 +11,8 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from toolgram.grammar.dialects.lark.lexing.alphabet import Alphabet
 from toolgram.grammar.ir import END, Expr, Literal, Sequence, Text, not_chars
-from toolgram.grammar.until import Steps, steps_of
+from toolgram.grammar.until import Steps, is_no_character, steps_of
+from toolgram.work import spend
 
 _At = TypeVar("_At")
 
@@ -61,10 +62,13 @@ class FreeText:
 
     def after(self, place: Place, char: str) -> Place | None:
         """The place after a character; None where no word goes on with it."""
+        spend(len(place.ends))
         ends = [read + 1 for read in place.ends if self.end[read : read + 1] == char]
         if self._may_end(place) and self.end.startswith(char):
             ends.append(1)
-        text = None if place.text is None else self.steps[place.text].get(char, "")
+        text = None
+        if place.text is not None and not is_no_character(char):
+            text = self.steps[place.text].get(char, "")
         return None if text is None and not ends else Place(text, tuple(ends))
 
     def accepts(self, place: Place) -> bool:
