@@ -30,7 +30,7 @@ from toolgram.grammar.walk import Uses, found_given, uses
 Lengths = Mapping[str, int | None]
 """Of the shortest sentences of rules; None where a rule has none."""
 NOT_KNOWN: Lengths = {}
-_MOST_BEGINNINGS = 8
+_MOST_BEGINNINGS = 8  # that are compared with a text, sooner than the whole is looked into
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,19 +74,26 @@ def signatures(tools: Iterable[tuple[str, str | None, object]]) -> list[str]:
     Types that refer to themselves are declared by name, before the tool that takes them. Types that TypeScript has no
     words for are `any`. Raises InvalidSchema for what is no schema.
     """
-    return list(_signatures(packed([list(tool) for tool in tools])))
+    return list(_signatures(tuple(packed(list(tool)) for tool in tools)))
 
 
 def _weight(content: bytes) -> int:
     return 3 * getsizeof(content)
 
 
-@weighed(_weight)
-def _signatures(content: bytes) -> tuple[str, ...]:
+def _weight_of_all(contents: tuple[bytes, ...]) -> int:
+    return sum(map(_weight, contents))
+
+
+@weighed(_weight_of_all)
+def _signatures(contents: tuple[bytes, ...]) -> tuple[str, ...]:
     """Like `signatures`, of tools as they are packed: a conversation shows the same ones at every turn."""
-    tools = unpacked(content)
+    declared = tuple(map(_by_itself, contents))
+    if None not in declared:
+        return tuple(filter(None, declared))
+    tools = [unpacked(content) for content in contents]
     writer = _Writer({name for name, _, _ in tools})
-    return tuple(_by_itself(packed(tool)) or writer.tool(index, *tool) for index, tool in enumerate(tools))
+    return tuple(known or writer.tool(index, *tools[index]) for index, known in enumerate(declared))
 
 
 @weighed(_weight)

@@ -162,8 +162,10 @@ def _said(node: Node, taken: str) -> list[_Said]:
 
 def _pieces(node: Node, tightness: int) -> list[_Piece]:
     """A node as Lark; in parentheses where something binds tighter around it (1: a row, 2: a repetition)."""
+    if isinstance(node, Lexeme) and not _has_terminal(node):
+        return [terminal(node.expr, {})]
     if isinstance(node, Lexeme | Call):
-        return [node if isinstance(node, Call) or _has_terminal(node) else terminal(node.expr, {})]
+        return [node]
     if isinstance(node, Row):
         said = [item for item in node.items if not isinstance(item, Only)]
         pieces = _joined(said, " ", 1) or ['""']

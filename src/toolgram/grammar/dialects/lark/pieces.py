@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
@@ -42,7 +42,7 @@ def text_in_pieces(markers: tuple[str, ...], first: tuple[str, ...]) -> Expr | N
         return None
     start = (frozenset(first), _NONE)
     pieces = _Pieces(markers, begin)
-    pieces.joints = pieces.come_to_twice(start)
+    pieces = replace(pieces, joints=pieces.come_to_twice(start))
     if not first:
         return seq(pieces.plain, pieces.any)
     opened = pieces.from_(start, _Pieces.opened)
@@ -51,7 +51,7 @@ def text_in_pieces(markers: tuple[str, ...], first: tuple[str, ...]) -> Expr | N
     return choice(seq(_either(opened), pieces.any), *([_either(ended)] if ended else []))
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Pieces:
     """`begin` are the characters that begin a marker; `joints` the beginnings that are come to in several ways; of
     beginnings it is `known` how they go on."""

@@ -1,7 +1,7 @@
 """Free text and the literal that ends it, read character by character over literals.
 
-As an automaton of the lexer it would be built over the classes of an alphabet first, which takes longer than it is then
-used where the text must not begin with any of many names.
+As an automaton of the lexer it would be built over the classes of an alphabet first, which takes longer than reading
+a few literals, above all where the text must not begin with any of many names.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ _At = TypeVar("_At")
 class CharReader(Protocol[_At]):
     """What reads words character by character: an automaton, or free text."""
 
-    @property
-    def alphabet(self) -> Alphabet: ...
     @property
     def start(self) -> _At: ...
     def after(self, place: _At, char: str) -> _At | None: ...

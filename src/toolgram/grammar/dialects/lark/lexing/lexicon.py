@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import TypeVar
 
-from toolgram.caching import counted
 from toolgram.grammar.dialects.lark.lexing.alphabet import END, Alphabet, Letters, letters
 from toolgram.grammar.dialects.lark.lexing.automaton import Automaton, States, TooManyStates
 from toolgram.grammar.dialects.lark.lexing.free_text import CharReader, FreeText
@@ -207,11 +206,10 @@ class Lexicon:
 
     def _literal_and(self, text: str, expr: Expr) -> tuple[int, int, bool]:
         """As `meet`, of a literal and what is none."""
-        spelled = self._spelled(expr)
-        of_format = _is_of_format(spelled) and not isinstance(spelled, Literal)
-        if not of_format and (free := FreeText.of(spelled, self.alphabet)) is not None:
-            return self._literal_in(text, free)
-        automaton = _of_format(spelled) if of_format else self._automaton(expr)
+        reader = FreeText.of(self._spelled(expr), self.alphabet)
+        if reader is not None:
+            return self._literal_in(text, reader)
+        automaton = self._automaton(expr)
         if automaton is None:
             return self.alphabet.everything, self.alphabet.everything, True
         return self._literal_in(text, automaton)
@@ -220,16 +218,9 @@ class Lexicon:
         back = 0
         for at, place in enumerate(_run(reader, text), start=1):
             if at == len(text):
-                return self._like(reader.alphabet, reader.next(place)), back, reader.accepts(place)
+                return reader.next(place), back, reader.accepts(place)
             back |= self.alphabet.of_char(text[at]) if reader.accepts(place) else 0
         return 0, back, False
-
-    def _like(self, own: Alphabet, mask: int) -> int:
-        """The characters that an automaton, which may have an alphabet of its own, means by these."""
-        if own is self.alphabet:
-            return mask
-        charset = own.set_of(mask)
-        return self.alphabet.everything if charset is None else self.alphabet.of_set(charset)
 
     def _spelled(self, expr: Expr) -> Expr:
         """The expression with a word that it is, or begins with, put in."""
@@ -291,15 +282,6 @@ def _is_of_format(expr: Expr) -> bool:
         return True
     first = expr.items[0] if isinstance(expr, Sequence) else expr
     return isinstance(first, Text) and (first.seen != START or len(first.without) <= _FEW) and is_plain(expr)
-
-
-@counted(128)  # the texts of a format are in every grammar
-def _of_format(expr: Expr) -> Automaton | None:
-    """The automaton of an expression without words over an alphabet of its own; None of one that is too large."""
-    try:
-        return Automaton(expr, Alphabet((expr,), {}), {})
-    except TooManyStates:
-        return None
 
 
 def _run(reader: CharReader[_Place], text: str) -> Iterator[_Place]:
