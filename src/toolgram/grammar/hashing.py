@@ -28,14 +28,14 @@ def entity(cls: type[_Made]) -> type[_Made]:
 @entity
 class HashedOnce:
     """What a class must derive from, so that there is a place for its hash (`value`), and for what is found of it
-    (`found_once`); `walk.names_in` and `walk.kinds_in`, which are asked most, have places of their own.
+    (`found_once`); `walk.names_in`, `walk.kinds_in` and `walk.size`, which are asked most, have places of their own.
 
     That is not compared, nor pickled, since hashes of texts differ between processes.
     """
 
     known_hash: int | None = field(init=False, default=None, compare=False, repr=False)
     known_facts: dict[Callable[..., object], Any] | None = field(init=False, default=None, compare=False, repr=False)
-    known_kinds: int | None = field(init=False, default=None, compare=False, repr=False)
+    known_look: int | None = field(init=False, default=None, compare=False, repr=False)
     known_names: tuple[str, ...] | None = field(init=False, default=None, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:

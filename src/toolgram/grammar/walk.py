@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Mapping
 from operator import is_
 from typing import TypeVar
 
-from toolgram.grammar.hashing import HashedOnce, facts_of, found_once
+from toolgram.grammar.hashing import HashedOnce, facts_of
 from toolgram.grammar.ir import (
     CharSet,
     Choice,
@@ -29,6 +29,8 @@ from toolgram.grammar.ir import (
 
 REF, TOKEN, TEXT, CHARACTERS, EXCEPT, MEMBERS = (1 << number for number in range(6))
 """Kinds of expressions, for which other walks look (`kinds_in`)."""
+_BITS_OF_KINDS = 6
+_EVERY_KIND = (1 << _BITS_OF_KINDS) - 1
 _OF_GRAMMARS = REF | TOKEN | EXCEPT | MEMBERS
 _KINDS = {
     Literal: 0,
@@ -119,13 +121,25 @@ def kinds_in(expr: Expr) -> int:
     once for each expression."""
     if not isinstance(expr, HashedOnce):
         return _KINDS[type(expr)]
-    known = expr.known_kinds
-    if known is None:
-        known = _KINDS[type(expr)]
-        for part in children(expr):
-            known |= kinds_in(part)
-        object.__setattr__(expr, "known_kinds", known)
-    return known
+    return (expr.known_look or _look(expr)) & _EVERY_KIND
+
+
+def _look(expr: Expr) -> int:
+    """The size of an expression, and the kinds in it, as one number: both are found in one walk."""
+    kinds, parts = _KINDS[type(expr)], 1
+    for part in children(expr):
+        if isinstance(part, HashedOnce):
+            look = part.known_look or _look(part)
+            kinds |= look & _EVERY_KIND
+            parts += look >> _BITS_OF_KINDS
+        else:
+            kinds |= _KINDS[type(part)]
+            parts += size(part)
+    if isinstance(expr, Except):
+        parts = 1 + sum(map(len, expr.texts))
+    look = parts << _BITS_OF_KINDS | kinds
+    object.__setattr__(expr, "known_look", look)
+    return look
 
 
 def is_plain(expr: Expr) -> bool:
@@ -161,18 +175,13 @@ def fresh(name: str, taken: Container[str]) -> str:
 
 
 def size(expr: Expr) -> int:
-    """How much there is to write: the number of parts, long literals counted by their length."""
-    if isinstance(expr, Literal):
-        return 1 + len(expr.text) // 4
-    return _size(expr) if isinstance(expr, HashedOnce) else 1
+    """How much there is to write: the number of parts, long literals counted by their length; found once for each
+    expression."""
+    if isinstance(expr, HashedOnce):
+        return (expr.known_look or _look(expr)) >> _BITS_OF_KINDS
+    return 1 + len(expr.text) // 4 if isinstance(expr, Literal) else 1
 
 
 def weight(expr: Expr) -> int:
     """How many bytes are remembered of an expression, roughly."""
     return _WEIGHT * size(expr)
-
-
-@found_once
-def _size(expr: Expr) -> int:
-    parts = map(len, expr.texts) if isinstance(expr, Except) else map(size, children(expr))
-    return 1 + sum(parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, cast
 from urllib.parse import unquote
 
@@ -50,6 +51,22 @@ _UNSTATED: Specification[Any] = Specification(
     anchors_in=lambda _, contents: DRAFT202012.anchors_in(contents),
     maybe_in_subresource=DRAFT202012.maybe_in_subresource,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Unopened:
+    """A resolver that is made when it is asked: most documents refer to nothing, and making one takes as long as
+    reading some schemas."""
+
+    make: Callable[[], Any]
+
+    def lookup(self, reference: str) -> Any:
+        """What a reference refers to."""
+        return self.make().lookup(reference)
+
+    def in_subresource(self, resource: Resource[Any]) -> Any:
+        """The resolver of a part with its own `$id`."""
+        return self.make().in_subresource(resource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +238,10 @@ def open_document(schema: object, pointer: str, retrieve: Retrieve | None) -> Pl
             raise NoSuchResource(ref=uri)
         return specification.create_resource(found)
 
-    registry: Registry[Any] = Registry(retrieve=fetch)  # pyright: ignore[reportCallIssue] # attrs hides the argument
-    resolver = registry.resolver_with_root(specification.create_resource(fields))
-    return Place(schema, pointer, pointer, draft, specification, resolver)
+    @cache
+    def resolver() -> Any:
+        registry: Registry[Any] = Registry(retrieve=fetch)  # pyright: ignore[reportCallIssue] # attrs hides the argument
+        return registry.resolver_with_root(specification.create_resource(fields))
+
+    has_id = keyword in fields
+    return Place(schema, pointer, pointer, draft, specification, resolver() if has_id else _Unopened(resolver))

@@ -20,6 +20,7 @@ from toolgram.grammar import ir
 from toolgram.grammar.dialects.lark.beginnings import Option, option_of
 from toolgram.grammar.dialects.lark.lexing.crowds import first_of_safe
 from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
+from toolgram.grammar.dialects.lark.lexing.values import values_of_each
 from toolgram.grammar.dialects.lark.options import (
     called,
     forks,
@@ -297,6 +298,7 @@ def _looked_at(parts: Mapping[str, Part], spelled: Rules) -> dict[str, CharSet]:
     for tree in trees.values():
         together |= tree
     lexicon = Lexicon(lexemes(together), spelled, inside=True)
-    firsts = {name: first_of_safe(tree, name, lexicon) for name, tree in trees.items()}
+    values = values_of_each(trees, lexicon)
+    firsts = {name: first_of_safe(tree, name, lexicon, values[name]) for name, tree in trees.items()}
     sets = {first: lexicon.alphabet.set_of(first) or not_chars() for first in set(firsts.values()) if first}
     return {name: sets[first] for name, first in firsts.items() if first}

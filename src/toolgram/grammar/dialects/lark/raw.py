@@ -290,9 +290,17 @@ def _first_in(expr: Expr) -> tuple[str, ...]:
 @found_once
 def _texts_in(expr: Expr) -> frozenset[str]:
     """The prescribed texts of an expression."""
-    inside = frozenset[str]().union(*map(_texts_in, children(expr)))
-    own = expr.text if isinstance(expr, Literal) else expr.between if isinstance(expr, Members) else None
-    return inside if own is None else inside | {own}
+    found: set[str] = set()
+    waiting = [expr]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Literal):
+            found.add(part.text)
+            continue
+        if isinstance(part, Members):
+            found.add(part.between)
+        waiting += children(part)
+    return frozenset(found)
 
 
 def _tokens_in(texts: Iterable[str], tokens: tuple[str, ...]) -> tuple[str, ...]:

@@ -48,23 +48,22 @@ def conflicts(tree: Tree, lexicon: Lexicon) -> list[Conflict]:
 
     Raises TooLarge where it takes more work than is left, and InTheWay where that needs to know what is sealed.
     """
-    return _beside_values(tree, "root", lexicon, partial(_conflicts, lexicon))
+    return _beside_values(tree, "root", safe_values(tree, lexicon), partial(_conflicts, lexicon))
 
 
-def first_of_safe(tree: Tree, name: str, lexicon: Lexicon) -> int | None:
+def first_of_safe(tree: Tree, name: str, lexicon: Lexicon, values: Mapping[str, str]) -> int | None:
     """The characters that a rule may begin with if, whatever comes before and after it, nothing is in the way of
     anything inside of it, and it never ends where it may go on as well; else none.
 
-    Raises TooLarge where it takes more work than is left.
+    `values`: the safe ones of the tree. Raises TooLarge where it takes more work than is left.
     """
-    return _beside_values(tree, name, lexicon, partial(_first_of_safe, name, lexicon))
+    return _beside_values(tree, name, values, partial(_first_of_safe, name, lexicon))
 
 
 def _beside_values(
-    tree: Tree, start: str, lexicon: Lexicon, look: Callable[[Tree, Mapping[str, str]], _Found]
+    tree: Tree, start: str, values: Mapping[str, str], look: Callable[[Tree, Mapping[str, str]], _Found]
 ) -> _Found:
     """What a look finds in a rule and what it needs, its values taken whole, if nothing is in their way."""
-    values = safe_values(tree, lexicon)
     if values:
         try:
             return look(_around(tree, values, start), values)

@@ -22,7 +22,26 @@ _BRACKETS = "".join(_TURNS)
 
 
 def safe_values(tree: Tree, lexicon: Lexicon) -> dict[str, str]:
-    """The rules of which what is around them need know the bracket alone that they begin with."""
+    """The rules of which what is around them need know the bracket alone that they begin with: that, by their names."""
+    return _values(tree, lexicon)[0]
+
+
+def values_of_each(trees: Mapping[str, Tree], lexicon: Lexicon) -> dict[str, dict[str, str]]:
+    """The `safe_values` of each of the trees, in which the same rule has the same name, by the names of the trees.
+
+    They are looked at together: what is in the way of nothing there is so in its own tree.
+    """
+    together: dict[str, Node] = {}
+    for tree in trees.values():
+        together |= tree
+    values, are_all_safe = _values(together, lexicon)
+    if not are_all_safe:
+        return {name: safe_values(tree, lexicon) for name, tree in trees.items()}
+    return {name: {rule: values[rule] for rule in tree if rule in values} for name, tree in trees.items()}
+
+
+def _values(tree: Tree, lexicon: Lexicon) -> tuple[dict[str, str], bool]:
+    """The safe values, and whether they are all the values that there are."""
     brackets = lexicon.alphabet.of_chars(_BRACKETS)
     parts = {name: parts for name, node in tree.items() if (parts := _parts(node, lexicon, brackets)) is not None}
     parts = _closed_under_calls(parts)
@@ -31,11 +50,11 @@ def safe_values(tree: Tree, lexicon: Lexicon) -> dict[str, str]:
     balanced = _closed_under_calls(balanced)
     openers = {name: bracket for name in balanced if (bracket := ways[name][1])}
     if not openers:
-        return {}
+        return {}, True
     inside = _called(openers, balanced)
     unsafe = suspects(tree, lexicon, frozenset[int]().union(*(balanced[name].lexemes for name in inside)))
     safe = _closed_under_calls({name: balanced[name] for name in inside if unsafe.isdisjoint(balanced[name].lexemes)})
-    return {name: openers[name] for name in safe if name in openers}
+    return {name: openers[name] for name in safe if name in openers}, len(safe) == len(inside)
 
 
 class _Parts(NamedTuple):
