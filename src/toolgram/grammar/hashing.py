@@ -28,7 +28,8 @@ def entity(cls: type[_Made]) -> type[_Made]:
 @entity
 class HashedOnce:
     """What a class must derive from, so that there is a place for its hash (`value`), and for what is found of it
-    (`found_once`); `walk.names_in`, `walk.kinds_in` and `walk.size`, which are asked most, have places of their own.
+    (`found_once`). What is asked most has places of its own: of what kinds and how large it is, as one number, and what
+    is in it (of expressions `walk` finds these, of a tree of lexemes `tree`).
 
     That is not compared, nor pickled, since hashes of texts differ between processes.
     """
@@ -36,7 +37,7 @@ class HashedOnce:
     known_hash: int | None = field(init=False, default=None, compare=False, repr=False)
     known_facts: dict[Callable[..., object], Any] | None = field(init=False, default=None, compare=False, repr=False)
     known_look: int | None = field(init=False, default=None, compare=False, repr=False)
-    known_names: tuple[str, ...] | None = field(init=False, default=None, compare=False, repr=False)
+    known_inside: tuple[Any, ...] | None = field(init=False, default=None, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), tuple([getattr(self, name) for name in self.__match_args__])

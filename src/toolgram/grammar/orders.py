@@ -134,11 +134,13 @@ def _last_of(expr: Members, rules: Rules) -> set[Expr]:
     return found
 
 
-@found_once
 def _last(expr: Expr) -> tuple[Expr, ...]:
     """The rules and the members that may be the last part of an expression; any rule may be empty."""
-    if is_plain(expr):
-        return ()
+    return () if is_plain(expr) else _last_in(expr)
+
+
+@found_once
+def _last_in(expr: Expr) -> tuple[Expr, ...]:
     match expr:
         case Ref() | Members():
             return (expr,)

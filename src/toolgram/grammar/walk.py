@@ -89,10 +89,10 @@ def names_in(expr: Expr) -> tuple[str, ...]:
     """The names of the rules that the expression uses, in order, with repeats; found once for each expression."""
     if not isinstance(expr, HashedOnce):
         return (expr.name,) if isinstance(expr, Ref) else ()
-    known = expr.known_names
+    known = expr.known_inside
     if known is None:
         known = tuple([name for part in children(expr) for name in names_in(part)]) if kinds_in(expr) & REF else ()
-        object.__setattr__(expr, "known_names", known)
+        object.__setattr__(expr, "known_inside", known)
     return known
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from toolgram.grammar.dialects.lark.tree import Fork, Loop, Node, Row, Tree, call_of
-from toolgram.grammar.hashing import HashedOnce, found_once
+from toolgram.grammar.dialects.lark.tree import Fork, Loop, Node, Row, Tree, call_of, depth
 from toolgram.grammar.walk import fresh
 
 _DEEPEST = 24  # levels in one rule: llguidance 1.9 takes 28 parentheses, one in another
@@ -15,23 +14,9 @@ def shallow(tree: Tree) -> Tree:
     """The same rules, and those that what is nested too deeply in them became."""
     cutting = _Cutting(dict(tree))
     for name, node in tree.items():
-        if _levels(node) >= _DEEPEST:
+        if depth(node) >= _DEEPEST:
             cutting.rules[name] = cutting.cut(node, name)[0]
     return cutting.rules
-
-
-def _levels(node: Node) -> int:
-    """How deep the node is nested."""
-    return _levels_of(node) if isinstance(node, HashedOnce) else 0
-
-
-@found_once
-def _levels_of(node: Row | Fork | Loop) -> int:
-    match node:
-        case Row(parts) | Fork(parts):
-            return 1 + max(map(_levels, parts), default=0)
-        case Loop(item):
-            return 1 + _levels(item)
 
 
 @dataclass

@@ -8,13 +8,13 @@ text must not begin with, or not be (END), may be any texts; what several of the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 
 from toolgram.caching import counted, weighed
-from toolgram.grammar.ir import EMPTY, END, CharSet, Expr, choice, not_chars, optional, repeat, seq
+from toolgram.grammar.ir import EMPTY, END, CharSet, Expr, choice, is_empty, not_chars, optional, repeat, seq
 
 _not_chars = counted(1024)(not_chars)
 
@@ -101,7 +101,10 @@ class _Pieces:
 
     def is_shut(self, texts: _Rests) -> bool:
         """Whether one of the first texts goes on with what begins a piece, or the text must not end here."""
-        return END in texts or any(text[0] in self.begin for text in texts)
+        for text in texts:
+            if text[0] in self.begin or text == END:
+                return True
+        return False
 
     def from_(self, begun: _Begun, leave: _Leave) -> list[Expr]:
         """The ways from such a beginning to where it is left: beyond each joint they are written once."""
@@ -117,7 +120,8 @@ class _Pieces:
         waiting = [("", begun)]
         for way, here in waiting:
             for exit_ in leave(self, here):
-                (plain if isinstance(exit_, CharSet) else others).append(seq(way, exit_))
+                exits = plain if isinstance(exit_, CharSet) else others
+                exits.append(seq(way, exit_) if way else exit_)
             for char, longer in self.longer(here):
                 if longer in self.joints:
                     joined.setdefault(longer, []).append(seq(way + char))
@@ -178,17 +182,19 @@ def _ways(markers: tuple[str, ...], begun: _Begun, joints: frozenset[_Begun], le
     return _Pieces(markers, _following(markers), joints).ways(begun, leave)
 
 
-def _following(texts: Iterable[str]) -> str:
+def _following(texts: Collection[str]) -> str:
     """The characters with which these texts begin."""
+    if len(texts) <= 1:  # as nearly always, a few letters after they have begun
+        return "".join([text[0] for text in texts])
     return "".join(sorted({text[0] for text in texts}))
 
 
 def _after(char: str, texts: Iterable[str]) -> _Rests:
     """How the texts go on that begin with this character."""
-    return frozenset(text[1:] for text in texts if text[0] == char)
+    return frozenset([text[1:] for text in texts if text[0] == char]) if texts else _NONE
 
 
 def _either(ways: list[Expr]) -> Expr:
     """One of the ways, of which one may be empty."""
-    some = [way for way in ways if way != EMPTY]
+    some = [way for way in ways if not is_empty(way)]
     return choice(*some) if len(some) == len(ways) else optional(choice(*some)) if some else EMPTY

@@ -204,9 +204,15 @@ def _is_between_others(expr: Expr) -> bool:
 
 @found_once
 def _has_others(expr: Expr) -> bool:
-    if isinstance(expr, CharSet):
-        return "'" not in expr and '"' in expr and "\\" not in expr
-    return any(map(_is_between_others, children(expr)))
+    waiting = [expr]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, CharSet):
+            if "'" not in part and '"' in part and "\\" not in part:
+                return True
+        elif kinds_in(part) & CHARACTERS:
+            waiting += children(part)
+    return False
 
 
 def _image(states: int, relation: Relation) -> int:

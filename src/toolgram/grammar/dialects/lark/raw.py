@@ -305,8 +305,9 @@ def _texts_in(expr: Expr) -> frozenset[str]:
 
 def _tokens_in(texts: Iterable[str], tokens: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the tokens that stand in the texts, the longest at each place."""
-    each = _at_any_place(tokens)
-    return tuple(sorted({found[1] for text in texts for found in each.finditer(text)}))
+    each, begin = _at_any_place(tokens), {token[0] for token in tokens}
+    some = [text for text in texts if not begin.isdisjoint(text)]  # few, since most texts are keys
+    return tuple(sorted({found[1] for text in some for found in each.finditer(text)}))
 
 
 @counted(64)

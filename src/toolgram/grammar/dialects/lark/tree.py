@@ -6,10 +6,10 @@ A lexeme is a regular expression of the IR (no `Ref` in it) that llguidance's le
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from toolgram.grammar.dialects.lark.regex import text_expression
-from toolgram.grammar.hashing import HashedOnce, entity, facts_of, found_once
+from toolgram.grammar.hashing import HashedOnce, entity
 from toolgram.grammar.ir import (
     EMPTY,
     CharSet,
@@ -105,6 +105,8 @@ class Loop(HashedOnce):
     max: int | None
 
 
+_BITS_OF_DEPTH = 32
+_DEPTH = (1 << _BITS_OF_DEPTH) - 1
 _LEVELS = 8  # of what is in one another, for each of which its leaves are kept
 
 
@@ -207,10 +209,10 @@ def is_among(node: Node) -> bool:
 def _inside(node: Row | Fork | Loop, levels: int = _LEVELS) -> _Inside:
     """What is in a node, from what is in its parts, which is known of most: a fork of many calls is made again and
     again, with the same calls but for some. What lies deeper than these levels is gone through."""
-    facts = facts_of(node)
-    known: _Inside | None = facts.get(_inside)
+    known: Any = node.known_inside
     if known is None:
-        facts[_inside] = known = _together(_parts(node), 1, levels - 1) if levels else _together(*_walked(node), 0)
+        known = _together(_parts(node), 1, levels - 1) if levels else _together(*_walked(node), 0)
+        object.__setattr__(node, "known_inside", known)
     return known
 
 
@@ -261,16 +263,27 @@ def _walked(node: Row | Fork | Loop) -> tuple[list[Leaf], int]:
 
 def weight(node: Node) -> int:
     """How many leaves the node is made of, without a look at each of them."""
-    return _weight(node) if isinstance(node, HashedOnce) else 1
+    return (node.known_look or _look(node)) >> _BITS_OF_DEPTH if isinstance(node, HashedOnce) else 1
 
 
-@found_once
-def _weight(node: Row | Fork | Loop) -> int:
-    match node:
-        case Row(parts) | Fork(parts):
-            return sum(map(weight, parts))
-        case Loop(item):
-            return weight(item)
+def depth(node: Node) -> int:
+    """How many rows, forks and loops of the node are in one another."""
+    return (node.known_look or _look(node)) & _DEPTH if isinstance(node, HashedOnce) else 0
+
+
+def _look(node: Row | Fork | Loop) -> int:
+    """The weight of a node and its depth, as one number: both are found in one walk."""
+    leaves = deepest = 0
+    for part in _parts(node):
+        if isinstance(part, HashedOnce):
+            look = part.known_look or _look(part)
+            leaves += look >> _BITS_OF_DEPTH
+            deepest = max(deepest, look & _DEPTH)
+        else:
+            leaves += 1
+    look = leaves << _BITS_OF_DEPTH | (deepest + 1)
+    object.__setattr__(node, "known_look", look)
+    return look
 
 
 def call_of(name: str, node: Node) -> Call:

@@ -68,13 +68,23 @@ def _others(lexicon: Lexicon, follow: list[int], numbers: list[int]) -> Iterator
     for (kind, first, after), ends in ended.items():
         for (other, begin, later), runs in running.items():
             if (kind != other or kind == "regex") and first & begin and later & after:
-                yield from (pair for pair in product(ends, runs) if _begin_alike(lexicon, *pair))
+                pairs = product(ends, runs)
+                yield from (pair for pair in pairs if _begin_alike(lexicon, *pair) and _may_hold_end(lexicon, *pair))
 
 
 def _begin_alike(lexicon: Lexicon, one: int, other: int) -> bool:
     """Whether of the literals that two lexemes begin with, if they do, one begins with the other."""
     here, there = _opening(lexicon.exprs[one]), _opening(lexicon.exprs[other])
     return here.startswith(there) or there.startswith(here)
+
+
+def _may_hold_end(lexicon: Lexicon, ended: int, running: int) -> bool:
+    """Whether the character that the one ends with may be in the other, as it is where that runs on over the one: a key
+    without quotes ends with a colon, and no word in its place has one."""
+    expr = lexicon.exprs[ended]
+    last = expr.items[-1] if isinstance(expr, Sequence) else expr
+    closing = last.text[-1:] if isinstance(last, Literal) else ""
+    return not closing or lexicon.alphabet.of_char(closing) & lexicon.letters[running].every != 0
 
 
 def _opening(expr: Expr) -> str:
