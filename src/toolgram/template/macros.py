@@ -103,20 +103,24 @@ def _with_called(name: str, reads: Mapping[str, frozenset[str]]) -> frozenset[st
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """The `pure` macros of a template, and what stands in the tools of a rendering, `known` by its identity.
+    """The `pure` macros of a template, and what stands in the tools of a rendering, `known` by its identity: what is in
+    their `schemas` from the first macro on that is given a part of them.
 
     What a template makes itself is none of it: that may be of any size, as each of its parts may stand in it often.
     """
 
     source: str
     pure: frozenset[str]
-    known: frozenset[int]
+    known: set[int]
+    schemas: list[Any]
 
     @classmethod
     def of(cls, source: str, macros: Mapping[str, frozenset[str]], variables: Mapping[str, Any]) -> Remembered:
         """For a rendering with these variables of a template that has these pure macros."""
         pure = frozenset(name for name, read in macros.items() if read.isdisjoint(variables))
-        return cls(source, pure, frozenset(map(id, _parts_of_tools(variables["tools"]))))
+        tools = variables["tools"] or ()
+        schemas = [_under(_under(tool, "function"), "parameters") for tool in tools]
+        return cls(source, pure, set(map(id, _parts_of_tools(tools))), schemas)
 
     def of_macro(self, name: str, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> _Key | None:
         """What the text of a call is looked up by; None where it is not remembered."""
@@ -124,6 +128,9 @@ class Remembered:
             return None
         of_tools = False
         given = list[Hashable]()
+        if self.schemas and any(self._is_strange(value) for value in (*arguments, *keywords.values())):
+            self.known.update(map(id, _objects_in(self.schemas)))
+            self.schemas.clear()
         for value in (*arguments, *keywords.values()):
             if content := self._content(value):
                 of_tools = True
@@ -133,6 +140,10 @@ class Remembered:
             else:
                 return None
         return (self.source, name, *keywords, *given) if of_tools else None
+
+    def _is_strange(self, value: Any) -> bool:
+        """Whether it may be a part of a schema: macros that call themselves are given one after the other."""
+        return isinstance(value, dict) and id(cast("object", value)) not in self.known
 
     def of_json(self, value: Any, indent: object, separators: object, *flags: object) -> _Key | None:
         """What the text of a value as JSON is looked up by, the same for all templates."""
@@ -176,16 +187,27 @@ def written(rendering: Rendering, key: _Key, write: Callable[[], str]) -> str:
     return found[0]
 
 
-def _parts_of_tools(tools: Sequence[Any] | None) -> Iterator[Any]:
+def _parts_of_tools(tools: Sequence[Any]) -> Iterator[Any]:
     """What templates give to macros and write as JSON: the list, the tools, and what is large in these."""
-    if not tools:
-        return
     yield tools
     for tool in tools:
         yield tool
         function = _under(tool, "function")
         parameters = _under(function, "parameters")
         yield from (function, parameters, _under(parameters, "properties"))
+
+
+def _objects_in(value: Any) -> Iterator[Any]:
+    """The objects in a JSON value, however deep."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            fields = cast("dict[str, Any]", part)
+            yield fields
+            waiting += fields.values()
+        elif isinstance(part, list):
+            waiting += cast("list[Any]", part)
 
 
 def _under(value: Any, key: str) -> Any:

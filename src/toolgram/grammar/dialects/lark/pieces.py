@@ -101,10 +101,7 @@ class _Pieces:
 
     def is_shut(self, texts: _Rests) -> bool:
         """Whether one of the first texts goes on with what begins a piece, or the text must not end here."""
-        for text in texts:
-            if text[0] in self.begin or text == END:
-                return True
-        return False
+        return any(text[0] in self.begin or text == END for text in texts)
 
     def from_(self, begun: _Begun, leave: _Leave) -> list[Expr]:
         """The ways from such a beginning to where it is left: beyond each joint they are written once."""

@@ -23,38 +23,54 @@ _BRACKETS = "".join(_TURNS)
 
 def safe_values(tree: Tree, lexicon: Lexicon) -> dict[str, str]:
     """The rules of which what is around them need know the bracket alone that they begin with: that, by their names."""
-    return _values(tree, lexicon)[0]
+    balanced, openers = _values(tree, lexicon)
+    unsafe = _unsafe(tree, balanced, openers, lexicon)
+    return {name: bracket for name, bracket in openers.items() if name not in unsafe}
 
 
 def values_of_each(trees: Mapping[str, Tree], lexicon: Lexicon) -> dict[str, dict[str, str]]:
     """The `safe_values` of each of the trees, in which the same rule has the same name, by the names of the trees.
 
-    They are looked at together: what is in the way of nothing there is so in its own tree.
+    They are looked at together: what is in the way of nothing there is so in its own tree. Only a tree with something
+    in it that is in the way of others there is looked at by itself.
     """
+    balanced, openers = _values(_together(trees.values()), lexicon)
+    around = _together(tree for tree in trees.values() if not openers.keys().isdisjoint(tree))
+    unsafe = _unsafe(around, balanced, openers, lexicon)
+    return {
+        name: {rule: openers[rule] for rule in tree if rule in openers}
+        if unsafe.isdisjoint(tree)
+        else safe_values(tree, lexicon)
+        for name, tree in trees.items()
+    }
+
+
+def _together(trees: Iterable[Tree]) -> dict[str, Node]:
     together: dict[str, Node] = {}
-    for tree in trees.values():
+    for tree in trees:
         together |= tree
-    values, are_all_safe = _values(together, lexicon)
-    if not are_all_safe:
-        return {name: safe_values(tree, lexicon) for name, tree in trees.items()}
-    return {name: {rule: values[rule] for rule in tree if rule in values} for name, tree in trees.items()}
+    return together
 
 
-def _values(tree: Tree, lexicon: Lexicon) -> tuple[dict[str, str], bool]:
-    """The safe values, and whether they are all the values that there are."""
+def _values(tree: Tree, lexicon: Lexicon) -> tuple[dict[str, _Parts], dict[str, str]]:
+    """The rules that close the brackets which they open, and of those that begin with one that bracket."""
     brackets = lexicon.alphabet.of_chars(_BRACKETS)
     parts = {name: parts for name, node in tree.items() if (parts := _parts(node, lexicon, brackets)) is not None}
     parts = _closed_under_calls(parts)
     ways = {name: _rule_way(tree[name]) if each.turns else (_LEVEL, "") for name, each in parts.items()}
     balanced = {name: parts[name] for name, (way, _) in ways.items() if way.ends == 0 <= way.lowest}
     balanced = _closed_under_calls(balanced)
-    openers = {name: bracket for name in balanced if (bracket := ways[name][1])}
-    if not openers:
-        return {}, True
-    inside = _called(openers, balanced)
-    unsafe = suspects(tree, lexicon, frozenset[int]().union(*(balanced[name].lexemes for name in inside)))
-    safe = _closed_under_calls({name: balanced[name] for name in inside if unsafe.isdisjoint(balanced[name].lexemes)})
-    return {name: openers[name] for name in safe if name in openers}, len(safe) == len(inside)
+    return balanced, {name: bracket for name in balanced if (bracket := ways[name][1])}
+
+
+def _unsafe(tree: Tree, balanced: Mapping[str, _Parts], values: Iterable[str], lexicon: Lexicon) -> set[str]:
+    """The rules in these values, and such values, in which something is in the way of something in them."""
+    inside = _called(values, balanced)
+    if not inside:
+        return set()
+    suspect = suspects(tree, lexicon, frozenset[int]().union(*(balanced[name].lexemes for name in inside)))
+    alone = {name: balanced[name] for name in inside if suspect.isdisjoint(balanced[name].lexemes)}
+    return inside.keys() - _closed_under_calls(alone).keys()
 
 
 class _Parts(NamedTuple):
