@@ -27,7 +27,7 @@ _LARGEST = 8  # of what a cache may hold, this part at most is one entry
 _GROWTH = 32  # bytes that a grammar takes in all its forms, for one of the text that it was made of
 _OF_THE_PROGRAM = (type, ModuleType, FunctionType, CodeType)  # which is there anyway
 _MADE = 10 * (1 << 20)  # bytes that usually come of a second's work
-_LOOKED_AT = 8  # beyond this part of the largest entry it is not guessed at, but looked through, which takes its time
+_LOOKED_AT = 4  # beyond this part of the largest entry it is not guessed at, but looked through, which takes its time
 _PARSED = 8  # bytes that a value takes, for one of what it is packed in
 _BY_CONTENT = 2  # the last format of marshal in which equal values are equal bytes, shared or not
 
