@@ -49,7 +49,7 @@ bench: $(VENV)/.dev
 fuzz: $(VENV)/.dev
 	$(BIN)/pytest -n auto --dist worksteal -m fuzz tests/fuzz tests/server
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest -n auto --dist worksteal tests/schema tests/properties \
-		tests/server/test_openapi.py
+		tests/grammar/test_dialects_agree.py tests/grammar/test_lark_openings.py tests/server/test_openapi.py
 
 ## docs: the documentation site: open site/index.html, or for its search serve it by python -m http.server -d site
 ## (installs 60 MB into .docs, once)

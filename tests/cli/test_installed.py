@@ -6,6 +6,7 @@ which its extras declare.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -66,7 +67,8 @@ class Environments:
     def run(self, extra: str, *arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
         """What the interpreter does, where nothing but the environment says where packages are."""
         command = [self[extra] / "python", "-I", *arguments]
-        return subprocess.run(command, check=False, capture_output=True, cwd=cwd, **SILENT)
+        no_hub = {**os.environ, "HF_HUB_OFFLINE": "1"}  # which is tried for half a minute where there is no network
+        return subprocess.run(command, check=False, capture_output=True, cwd=cwd, env=no_hub, **SILENT)
 
     def error(self, extra: str, code: str) -> str:
         """The exception that the code ends with: its class and message."""

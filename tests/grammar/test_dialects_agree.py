@@ -451,24 +451,28 @@ def _assert_agree(drawn: Rules, texts: list[str], alphabet: str, seed: int) -> N
         recognisers.assert_agree(text)
 
 
+MANY = settings(max_examples=min(1000, 3 * settings().max_examples), suppress_health_check=[HealthCheck.too_slow])
+SOME = settings(MANY, max_examples=min(300, settings().max_examples))
+
+
 def _texts(alphabet: str) -> st.SearchStrategy[list[str]]:
     return st.lists(st.text(alphabet, max_size=8), max_size=8)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@MANY
 @given(rules(ALPHABET), _texts(ALPHABET), st.integers(0, 1000))
 def test_small_grammars(drawn: Rules, texts: list[str], seed: int) -> None:
     _assert_agree(drawn, texts, ALPHABET, seed)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@MANY
 @given(options(ALPHABET), _texts(ALPHABET), st.integers(0, 1000))
 def test_options_that_begin_with_literals(drawn: Rules, texts: list[str], seed: int) -> None:
     _assert_agree(drawn, texts, ALPHABET, seed)
 
 
 @pytest.mark.parametrize("alphabet", BYTES_ALIKE)
-@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@SOME
 @given(st.data(), st.integers(0, 1000))
 def test_small_grammars_of_characters_that_begin_alike(alphabet: str, data: st.DataObject, seed: int) -> None:
     _assert_agree(data.draw(rules(alphabet)), data.draw(_texts(alphabet)), alphabet, seed)
