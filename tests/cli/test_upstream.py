@@ -110,7 +110,7 @@ def test_a_vllm_that_tells_its_template() -> None:
     assert (found.kind, found.name, found.urls) == (Kind.vllm, "org/model", (url,))
     assert found.template == ChatTemplate(CHATML.source, "", "<|im_end|>")
     assert isinstance(found.engine(5), Vllm)
-    assert found.about == f"{url}: vLLM 0.32.0 with org/model and its own chat template; grammars are enforced"
+    assert found.about == f"{url}: vLLM 0.33.0 with org/model and its own chat template; grammars are enforced"
 
 
 def test_a_vllm_whose_model_is_a_folder_of_this_machine(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_any_other_server_completes_prompts(template: Path) -> None:
 
 def test_upstreams_of_several_kinds_are_refused(template: Path) -> None:
     with serving(FakeVllm().app) as one, answering(OTHER) as other:
-        with pytest.raises(BadInput, match=f"differ: {one} is vLLM 0.32.0, {other} is a server of an unknown kind"):
+        with pytest.raises(BadInput, match=f"differ: {one} is vLLM 0.33.0, {other} is a server of an unknown kind"):
             connect(Upstream((one, other)), template)
         with pytest.raises(BadInput, match="several upstreams are possible only before vLLM"):
             connect(Upstream((other, other)), template)

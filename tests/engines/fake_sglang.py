@@ -24,6 +24,7 @@ class FakeSglang(FakeVllm):
     as an older XGrammar.
     """
 
+    bars: bool = False
     closed: bool = False
     refusing: bool = False
 

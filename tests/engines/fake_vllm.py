@@ -63,10 +63,13 @@ class FakeVllm:
     `fault`: "500" fails, "busy" has no room, "half" breaks off after some tokens, "silent" says nothing at all,
     "dead" fails `/health` too. `pause` is the time for a token. It serves one model by its `names`; `root` is where its
     files are, and its chat `template` is told if there is one. With `unread` it ignores grammars; whether it does so is
-    not in what it was `asked`.
+    not in what it was `asked`. One that `bars` special tokens does so in all that XGrammar compiles but structural
+    tags, as vLLM from `release` 0.33 on.
     """
 
     backend: str = "xgrammar"
+    release: str = "0.33.0"
+    bars: bool = True
     fault: str | None = None
     pause: float = 0.0
     url: str = ""
@@ -113,7 +116,7 @@ class FakeVllm:
         return Response(status_code=503 if self.fault == "dead" else 200)
 
     async def version(self, request: Request) -> Response:
-        return JSONResponse({"version": "0.32.0"})
+        return JSONResponse({"version": self.release})
 
     async def models(self, request: Request) -> Response:
         card = {"object": "model", "created": 1, "owned_by": "vllm", "root": self.root, "max_model_len": self.context}
@@ -176,7 +179,15 @@ class FakeVllm:
         if "structural_tag" in outputs:
             return self._followed_tag(outputs["structural_tag"])
         steps = self.masks.follow(OwnGrammar(outputs["grammar"]))
-        return _begun(steps)
+        return _begun(self._without_special(steps) if self.bars and self.backend == "xgrammar" else steps)
+
+    def _without_special(self, steps: Generator[Mask, int, None]) -> Generator[Mask, int, None]:
+        special = [token for token in self.tokenizer.added_tokens_decoder if token != self.end]
+        mask = next(steps)
+        while True:
+            mask = mask.copy()
+            mask[special] = False
+            mask = steps.send((yield mask))
 
     def _followed_tag(self, tag: str) -> Generator[Mask, int, None]:
         info = xgrammar().TokenizerInfo.from_huggingface(self.tokenizer, stop_token_ids=[self.end])

@@ -231,7 +231,9 @@ def test_what_is_sent_to_vllm() -> None:
         special = server.tokenizer.added_tokens_encoder
         assert body["prompt"].count(special["<|im_start|>"]) == 3  # system, user and assistant; not what the user wrote
         assert server.tokenizer.decode(body["prompt"]) == plan.prompt
-        assert f"Token({special['<tool_call>']})" in body["structured_outputs"]["grammar"]
+        format_ = json.loads(body["structured_outputs"]["structural_tag"])["format"]
+        assert format_["type"] == "grammar"
+        assert f"Token({special['<tool_call>']})" in format_["grammar"]
         assert body["stop_token_ids"] == [special["<|im_end|>"]]
         assert body["skip_special_tokens"] is False
         assert (body["seed"], body["temperature"], body["max_tokens"], body["stop"]) == (3, 0.5, 300, [])
