@@ -14,6 +14,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
 
+import numpy as np
 from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 
 _BYTES = LLTokenizer("byte")
@@ -122,6 +123,26 @@ class TokenOracles:
     def structural_tag_accepts(self, tag: dict[str, Any], tokens: list[int]) -> bool:
         """Whether XGrammar takes these tokens by the structural tag."""
         return self._followed(self._xgrammar.compile_structural_tag(tag), tokens)
+
+    def wrong_masks(self, ebnf: str, tokens: list[int]) -> list[tuple[int, int]]:
+        """Where XGrammar's mask before one of these tokens differs from what its parser takes: places, and tokens.
+
+        Of all that may come the special tokens are looked at, and the one that comes. Grammars are compiled by one
+        compiler, as a server has it, which knows parts of those before.
+        """
+        matcher, wrong = xgrammar().GrammarMatcher(self._xgrammar.compile_grammar(ebnf)), list[tuple[int, int]]()
+        bits = np.zeros((1, -(-(self._end + 1) // 32)), dtype=np.int32)
+        for place, token in enumerate(tokens):
+            matcher.fill_next_token_bitmask(bits)
+            mask = np.unpackbits(bits.view(np.uint8)[0], bitorder="little")
+            for each in {token, *self.ids.values()}:
+                taken = matcher.accept_token(each)
+                if taken:
+                    matcher.rollback(1)
+                if taken != bool(mask[each]):
+                    wrong.append((place, each))
+            assert matcher.accept_token(token)
+        return wrong
 
     def _followed(self, grammar: Any, tokens: list[int]) -> bool:
         matcher = xgrammar().GrammarMatcher(grammar)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from toolgram.grammar.dialects import bnf
 from toolgram.grammar.dialects.ebnf_ranges import ranges
 from toolgram.grammar.dialects.ebnf_shapes import shaped
+from toolgram.grammar.dialects.ebnf_tokens import beside_texts
 from toolgram.grammar.ir import Rules
 
 _SYNTAX = bnf.Syntax(
@@ -17,5 +18,5 @@ _SYNTAX = bnf.Syntax(
 
 def write_ebnf(rules: Rules) -> str:
     """The rules, as `simplify` leaves them, as EBNF, one rule a line."""
-    shapes, lookaheads = shaped(rules)
+    shapes, lookaheads = shaped(beside_texts(rules))
     return bnf.write(shapes, _SYNTAX, lookaheads)
