@@ -108,12 +108,10 @@ def test_the_skeleton_is_told_apart_from_the_values() -> None:
     ]
 
 
-def test_marks_that_are_tokens_are_written_as_tokens() -> None:
-    bound = planned(tool_choice="required").bind({"<tool_call>": 7, "</tool_call>": 8}).structural_tag()
-    text = json.dumps(bound)
-    assert '{"type": "token", "token": 7}' in text
-    assert '{"type": "token", "token": 8}' in text
-    assert '"begin": "<tool_call>' not in text
+def test_marks_that_are_tokens_are_written_as_tokens_of_one_grammar() -> None:
+    bound = planned(tool_choice="required").bind({"<tool_call>": 7, "</tool_call>": 8})
+    assert bound.structural_tag()["format"] == {"type": "grammar", "grammar": bound.grammar.to("ebnf")}
+    assert "Token(7)" in bound.grammar.to("ebnf")
 
 
 def test_a_tag_can_be_changed_without_harm() -> None:

@@ -2,7 +2,8 @@
 
 The skeleton of a turn becomes sequences, choices, tags and free text; the values between, arguments and answers, become
 grammars of their own: XGrammar's `json_schema` drops keywords that ours enforces, and allows other spellings. Only what
-cannot be taken apart (rules that refer to themselves, or that would be written out too often) is a grammar as a whole.
+cannot be taken apart (rules that refer to themselves, or that would be written out too often), and what has tokens of
+the vocabulary for markers, is a grammar as a whole.
 """
 
 from __future__ import annotations
@@ -43,25 +44,22 @@ def write_structural_tag(rules: Rules) -> Format:
     """The rules as the `format` of a structural tag. Raises GrammarError as `tidy` does, and for too deep rules."""
     try:
         tidied = tidy(in_rules(rules))
-        if any("root" in names_in(expr) for expr in tidied.values()) or _splits_markers(tidied):
+        if any("root" in names_in(expr) for expr in tidied.values()) or any(map(_has_tokens, tidied.values())):
             return {"type": "grammar", "grammar": write_ebnf(simplify(tidied))}
         return _Writer(tidied).format(tidied["root"])
     except RecursionError as error:
         raise GrammarError("the grammar is nested too deeply to be written as a structural tag") from error
 
 
-def _splits_markers(rules: Rules) -> bool:
-    """Whether a marker that ends free text is a token and then more: XGrammar's free text takes it as letters."""
-    parts = [part for expr in rules.values() for part in _parts(expr)]
-    tokens = tuple({part.text for part in parts if isinstance(part, Token) and part.id is not None})
-    markers = {marker for part in parts if isinstance(part, Text) for marker in part.without}
-    return any(marker.startswith(tokens) and marker not in tokens for marker in markers)
+def _has_tokens(expr: Expr) -> bool:
+    """Whether a marker is a token of the vocabulary.
 
-
-def _parts(expr: Expr) -> Iterator[Expr]:
-    yield expr
-    for child in children(expr):
-        yield from _parts(child)
+    XGrammar up to 0.2.8 takes one such part of a structural tag for another, since it keeps what it finds of one; and
+    its free text takes a marker that such a token begins as letters.
+    """
+    if isinstance(expr, Token):
+        return expr.id is not None
+    return any(map(_has_tokens, children(expr)))
 
 
 @dataclass(slots=True)
@@ -86,10 +84,8 @@ class _Writer:
 
     def format(self, expr: Expr) -> Format:
         match expr:
-            case Literal(text) | Token(text, None):
+            case Literal(text) | Token(text):
                 return {"type": "const_string", "value": text}
-            case Token(_, int() as number):
-                return {"type": "token", "token": number}
             case Text(without, ""):
                 return {"type": "any_text", "excludes": list(without)}
             case Ref(name) if self._opens(expr):
@@ -127,8 +123,6 @@ class _Writer:
         pieces = list(self._pieces(whole))
         match pieces:
             case [{"type": "const_string", "value": begin}, *between, {"type": "const_string", "value": end}]:
-                return {"type": "tag", "begin": begin, "content": _in_a_row(between), "end": end}
-            case [{"type": "token"} as begin, *between, {"type": "token"} as end]:
                 return {"type": "tag", "begin": begin, "content": _in_a_row(between), "end": end}
             case _:
                 return _in_a_row(pieces)
@@ -202,7 +196,7 @@ def _as_tag(format_: Format) -> Format:
 
 
 def _is_text(expr: Expr) -> TypeGuard[Literal | Token]:
-    return isinstance(expr, Literal) or (isinstance(expr, Token) and expr.id is None)
+    return isinstance(expr, Literal | Token)
 
 
 def _before(item: Expr, joined: Expr) -> str | None:
