@@ -192,6 +192,41 @@ def test_real_templates_write_the_same_of_known_tools(path: Path, monkeypatch: p
     assert remembered == texts() * 2
 
 
+TYPES = """{% macro kind(schema) %}{{ schema.type }}{% if schema['items'] is mapping %}[{{ kind(schema['items']) }}
+{%- endif %}{% endmacro %}{{ kind(tools[0].function.parameters.properties.x) }}"""
+
+
+def test_a_schema_inside_of_others_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    noted = list[str]()
+    note = macros.TOGETHER.note
+    monkeypatch.setattr(macros.TOGETHER, "note", lambda *given: noted.append(given[2][0]) or note(*given))
+    inner = {"type": "of this test", "items": {"type": "string"}}
+    for outer in ("first", "second"):
+        assert rendered(TYPES, tool("a", x={"type": outer, "items": inner})) == f"{outer}[of this test[string"
+    assert noted == ["string", "of this test[string", "first[of this test[string", "second[of this test[string"]
+
+
+def test_schemas_may_hold_one_another_in_any_way() -> None:
+    shared: dict[str, Any] = {"type": "leaf"}
+    for _ in range(60):  # as a tree it would be larger than any memory
+        shared = {"type": "of", "left": shared, "right": shared}
+    circle: dict[str, Any] = {"type": "round"}
+    circle["itself"] = [circle]
+    flat = "{% macro w(schema) %}{{ schema.type }}{% endmacro %}{{ w(tools[0].function.parameters.properties.x) }}"
+    template = ChatTemplate(flat)
+    strange: dict[str, Any] = {"type": "string"}
+    for more in (shared, circle):
+        assert template.render([], [tool("a", x=strange, y=more)]) == "string"
+
+
+def test_numbers_that_are_equal_and_written_otherwise_are_others() -> None:
+    source = "{% macro w(schema, value) %}{{ value }}{% endmacro %}{% for name, each in "
+    source += "tools[0].function.parameters.properties | items %}{{ w(each['items'], each.default) }} {% endfor %}"
+    values = [0.0, -0.0, 0, False, 1.0, 1, True]
+    kinds = {f"p{n}": {"items": {"type": "number"}, "default": value} for n, value in enumerate(values)}
+    assert rendered(source, tool("a", **kinds)) == "0.0 -0.0 0 False 1.0 1 True "
+
+
 @dataclass
 class Meter:
     """Counts steps, and renders nothing."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from sys import getsizeof
 from typing import Any, Protocol, cast
 
@@ -129,14 +128,14 @@ class Remembered:
         of_tools = False
         given = list[Hashable]()
         if self.schemas and any(self._is_strange(value) for value in (*arguments, *keywords.values())):
-            self.known.update(map(id, _objects_in(self.schemas)))
+            self.known.update(_objects_in(self.schemas))
             self.schemas.clear()
         for value in (*arguments, *keywords.values()):
             if content := self._content(value):
                 of_tools = True
                 given.append(content)
             elif type(value) in _SCALARS:
-                given.append((type(cast("object", value)), value))
+                given.append((type(cast("object", value)), repr(value) if isinstance(value, float) else value))
             else:
                 return None
         return (self.source, name, *keywords, *given) if of_tools else None
@@ -169,22 +168,34 @@ def macro_text(rendering: Rendering, macro: Macro, arguments: Sequence[Any], key
     """What a call of a macro writes."""
     remembered = rendering.remembered
     key = remembered and remembered.of_macro(macro.name, arguments, keywords)
-    write = partial(macro, rendering.eval_ctx, *arguments, **keywords)
-    return write() if key is None else written(rendering, key, write)
+    if key is not None and (known := _recalled(rendering, key)) is not None:
+        return known
+    before = rendering.left  # not by `written`, which would lie between the levels of a macro that calls itself
+    text = macro(rendering.eval_ctx, *arguments, **keywords)
+    return text if key is None else _noted(rendering, key, text, before)
+
+
+def written(rendering: Rendering, key: _Key, write: Callable[[], str]) -> str:
+    """The text of this key, which `write` makes where it is not known; its steps count in any case."""
+    if (known := _recalled(rendering, key)) is not None:
+        return known
+    before = rendering.left
+    return _noted(rendering, key, write(), before)
+
+
+def _recalled(rendering: Rendering, key: _Key) -> str | None:
+    found: tuple[str, int] | None = TOGETHER.recall(_noted, key)
+    if found is None:
+        return None
+    rendering.spend(found[1])
+    return found[0]
 
 
 @remembers
-def written(rendering: Rendering, key: _Key, write: Callable[[], str]) -> str:
-    """The text of this key, which `write` makes where it is not known; its steps count in any case."""
-    found: tuple[str, int] | None = TOGETHER.recall(written, key)
-    if found is None:
-        before = rendering.left
-        text = write()
-        found = text, before - rendering.left
-        TOGETHER.note(written, key, found, _OF_A_TEXT + getsizeof(text))
-    else:
-        rendering.spend(found[1])
-    return found[0]
+def _noted(rendering: Rendering, key: _Key, text: str, before: int) -> str:
+    """The text, kept with the steps that it took; so many were left `before`."""
+    TOGETHER.note(_noted, key, (text, before - rendering.left), _OF_A_TEXT + getsizeof(text))
+    return text
 
 
 def _parts_of_tools(tools: Sequence[Any]) -> Iterator[Any]:
@@ -197,17 +208,20 @@ def _parts_of_tools(tools: Sequence[Any]) -> Iterator[Any]:
         yield from (function, parameters, _under(parameters, "properties"))
 
 
-def _objects_in(value: Any) -> Iterator[Any]:
-    """The objects in a JSON value, however deep."""
+def _objects_in(value: Any) -> set[int]:
+    """The identities of the objects in a value, however deep; it may hold some of them several times, or itself."""
+    found, seen = set[int](), set[int]()
     waiting = [value]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, dict):
-            fields = cast("dict[str, Any]", part)
-            yield fields
-            waiting += fields.values()
-        elif isinstance(part, list):
-            waiting += cast("list[Any]", part)
+        if isinstance(part, dict | list) and id(cast("object", part)) not in seen:
+            seen.add(id(cast("object", part)))
+            if isinstance(part, dict):
+                found.add(id(cast("object", part)))
+                waiting += cast("dict[str, Any]", part).values()
+            else:
+                waiting += cast("list[Any]", part)
+    return found
 
 
 def _under(value: Any, key: str) -> Any:
