@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import lark_accepts
+from toolgram.grammar.dialects.lark.growth import Growth
 from toolgram.grammar.dialects.lark.openings import opening_of
-from toolgram.grammar.dialects.lark.tree import Fork, Lexeme, row
+from toolgram.grammar.dialects.lark.tree import Fork, Lexeme, Tree, row
 from toolgram.grammar.grammar import Grammar
-from toolgram.grammar.ir import START, Expr, Literal, Ref, Text, choice, seq
+from toolgram.grammar.ir import START, Expr, Literal, Ref, Text, chars, choice, repeat, seq
 
 MARKS = st.builds("<{}".format, st.text("ab<", min_size=1, max_size=4))
 OTHERS = st.lists(st.builds("b{}".format, st.text("ab<", max_size=3)), max_size=1)
@@ -72,3 +74,24 @@ def test_where_a_mark_is_told_too_late_the_text_is_not_cut_in_it() -> None:
     assert not opened("<a<a", "<b")
     assert not opened("<a>\n<b=", "<c>", others=("\n<",))
     assert not opened("<a>\n<b=", "<c>", others=(">\n",))
+
+
+def test_rules_that_would_be_made_without_end_are_made_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A word runs on over free text, and over the rule that it stands in itself: each rest of that was a rule more."""
+    made: list[int] = []
+    grow = Growth.tree
+
+    def counted(growth: Growth) -> Tree:
+        try:
+            return grow(growth)
+        finally:
+            made.append(len(growth.rules))
+
+    monkeypatch.setattr(Growth, "tree", counted)
+    word = repeat(chars((97, 122)), 0, None)
+    rules = {"root": Ref("v"), "v": seq("{", word, Ref("any")), "any": choice(Text(("–x",)), Ref("v"))}
+    grammar = Grammar(rules)
+    lark = grammar.to("lark")
+    assert max(made) < 1_000  # there were 13,000, in 33 seconds and 1.5 GB
+    for text in ("{", "{a", "{a{b–", "{–x", "a", "{a{{ –", "{A–y{", ""):
+        assert lark_accepts(lark, text) == grammar.accepts(text), text

@@ -45,6 +45,7 @@ from toolgram.grammar.ir import Expr, Literal
 from toolgram.work import give_way, spend
 
 _LONGEST_COPIED = 4  # leaves that are written once more for each option before them
+_LETTERS = 8  # of the name of a rule that is made, which are a step
 _DEEPEST = 40  # of rules put in the place of their calls, one in another
 _MOST_CALLS = 1_000  # that are so replaced in one pass, or three for each rule
 
@@ -169,7 +170,9 @@ class Growth:
     def _is_recursive(self, name: str) -> bool:
         """Whether a rule calls itself, however deep; growing does not change that."""
         if name not in self._recursive:
-            self._recursive[name] = name in reachable(self.rules, calls(self.rules[name]))
+            found = reachable(self.rules, calls(self.rules[name]))
+            spend(len(found))
+            self._recursive[name] = name in found
         return self._recursive[name]
 
     def _joined(self, node: Node, rest: tuple[Node, ...]) -> Node:
@@ -361,6 +364,7 @@ class Growth:
     def _fresh(self, name: str) -> str:
         while name in self.rules:
             name += "-again"
+        spend(1 + len(name) // _LETTERS)  # where rules of rules of rules are made, names grow with each
         return name
 
     def _inside(self, name: str) -> Node:
