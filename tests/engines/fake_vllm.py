@@ -64,11 +64,10 @@ class FakeVllm:
     "dead" fails `/health` too. `pause` is the time for a token. It serves one model by its `names`; `root` is where its
     files are, and its chat `template` is told if there is one. With `unread` it ignores grammars; whether it does so is
     not in what it was `asked`. One that `bars` special tokens does so in all that XGrammar compiles but structural
-    tags, as vLLM from `release` 0.33 on.
+    tags, as vLLM does from 0.33 on.
     """
 
     backend: str = "xgrammar"
-    release: str = "0.33.0"
     bars: bool = True
     fault: str | None = None
     pause: float = 0.0
@@ -116,7 +115,7 @@ class FakeVllm:
         return Response(status_code=503 if self.fault == "dead" else 200)
 
     async def version(self, request: Request) -> Response:
-        return JSONResponse({"version": self.release})
+        return JSONResponse({"version": "0.33.0"})
 
     async def models(self, request: Request) -> Response:
         card = {"object": "model", "created": 1, "owned_by": "vllm", "root": self.root, "max_model_len": self.context}

@@ -451,8 +451,8 @@ def _assert_agree(drawn: Rules, texts: list[str], alphabet: str, seed: int) -> N
         recognisers.assert_agree(text)
 
 
-MANY = settings(max_examples=min(1000, 3 * settings().max_examples), suppress_health_check=[HealthCheck.too_slow])
-SOME = settings(MANY, max_examples=min(300, settings().max_examples))
+MANY = settings(max_examples=max(300, settings().max_examples // 2), suppress_health_check=[HealthCheck.too_slow])
+SOME = settings(MANY, max_examples=max(100, settings().max_examples // 8))
 
 
 def _texts(alphabet: str) -> st.SearchStrategy[list[str]]:

@@ -21,7 +21,7 @@ CALLS = st.lists(st.text("ab<", min_size=1, max_size=5), min_size=1, max_size=3,
 
 
 @given(st.lists(MARKS, min_size=2, max_size=3, unique=True), OTHERS, CALLS, st.booleans())
-@settings(max_examples=min(500, 3 * settings().max_examples // 2))
+@settings(max_examples=max(150, settings().max_examples // 4))
 def test_thoughts_that_quote_what_calls_begin_with(
     marks: list[str], others: list[str], calls: list[str], may_end: bool
 ) -> None:

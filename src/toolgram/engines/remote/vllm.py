@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -13,14 +12,12 @@ from typing import Literal
 from toolgram.engines.base import BrokenOff, Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.remote.completions import Counted, completion, options
 from toolgram.engines.remote.enforcement import PROBE, NotEnforced, keeps_to_grammars
-from toolgram.engines.remote.http import CHECK_SECONDS, Http, Json, Refused, Unavailable, understood
+from toolgram.engines.remote.http import Http, Json, Refused, understood
 from toolgram.engines.remote.replicas import Upstreams
 from toolgram.engines.remote.tokenizer import ServerTokens
 from toolgram.errors import EngineError, PromptTooLong
 from toolgram.grammar.constraint import Constraint
 from toolgram.work import in_thread
-
-_TAGGED_SINCE = (0, 33)
 
 
 class Vllm:
@@ -28,9 +25,9 @@ class Vllm:
 
     `dialect` says how constraints are sent, and goes with the server's `--structured-outputs-config.backend`: "ebnf" or
     "structural_tag" with xgrammar, "lark" with guidance. (With the backend `auto` a server's first request decides for
-    all of its life.) EBNF is sent as the one part of a structural tag to a vLLM from 0.33 on, which in all else bars
-    the special tokens that open and close calls. `model` is the name that the server serves; None is its only one.
-    `timeout` is how many seconds a server may be silent, a wait in its queue included.
+    all of its life.) EBNF in which markers are tokens is sent as the one part of a structural tag. `model` is the name
+    that the server serves; None is its only one. `timeout` is how many seconds a server may be silent, a wait in its
+    queue included.
 
     Before the first grammar each server is asked to write a few characters under one: a vLLM that was started with
     `--reasoning-parser` enforces none on what it takes for reasoning, and one before 0.11 ignores them, without a word.
@@ -49,7 +46,6 @@ class Vllm:
         addresses = [url.rstrip("/").removesuffix("/v1") for url in urls]
         self._servers = [Http(url, api_key=api_key, timeout=timeout) for url in addresses]
         self._enforcing = set[Http]()
-        self._tagged: dict[Http, bool] = {}  # whether a grammar is sent in a structural tag
         self._upstreams = Upstreams(self._servers)
         self._tokens = ServerTokens(self._encode)
         self._model: Json = {} if model is None else {"model": model}
@@ -83,9 +79,11 @@ class Vllm:
             "spaces_between_special_tokens": False,
             "return_token_ids": True,
         }
+        if constraint is not None:
+            body["structured_outputs"] = await self._constrained(constraint)
         text = "".join(text for text, _ in prompt)
         counted = Counted(ids)  # of one attempt: there is another one before the first token alone
-        write = partial(self._written, body=body, constraint=constraint, counted=counted)
+        write = partial(self._written, body=body, counted=counted)
         try:
             async with aclosing(self._upstreams.run(text, write)) as chunks:
                 async for chunk in chunks:
@@ -110,27 +108,19 @@ class Vllm:
         for server in self._servers:
             await self._check_enforced(server)
 
-    async def _written(
-        self, http: Http, body: Json, constraint: SupportsGrammar | None, counted: Counted
-    ) -> AsyncGenerator[Chunk, None]:
-        try:
-            if constraint is not None:
-                await self._check_enforced(http)
-                body = {**body, "structured_outputs": await self._constrained(http, constraint)}
-            async with aclosing(completion(http, body, counted)) as chunks:
-                async for chunk in chunks:
-                    yield chunk
-        except Unavailable:  # it may be another version when it is back
-            self._enforcing.discard(http)
-            self._tagged.pop(http, None)
-            raise
+    async def _written(self, http: Http, body: Json, counted: Counted) -> AsyncGenerator[Chunk, None]:
+        if "structured_outputs" in body:
+            await self._check_enforced(http)
+        async with aclosing(completion(http, body, counted)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
     async def _check_enforced(self, http: Http) -> None:
         if http in self._enforcing:
             return
         try:
             enforced = await keeps_to_grammars(
-                http, {**self._model, "structured_outputs": await self._constrained(http, PROBE)}
+                http, {**self._model, "structured_outputs": await self._constrained(PROBE)}
             )
         except Refused:  # the request itself is told what is wrong
             return
@@ -141,34 +131,21 @@ class Vllm:
             )
         self._enforcing.add(http)
 
-    async def _constrained(self, http: Http, constraint: SupportsGrammar) -> Json:
+    async def _constrained(self, constraint: SupportsGrammar) -> Json:
         if isinstance(constraint, Constraint):
-            constraint = await in_thread(constraint.bind, await self._tokens.known(constraint.markers))
+            tokens = await self._tokens.known(constraint.markers)
+            constraint = await in_thread(constraint.bind, tokens)
             if constraint.trigger is not None and self._dialect == "lark":
                 raise EngineError(
                     'guidance takes no trigger: send the whole constraint, or use dialect="structural_tag"'
                 )
-            if constraint.trigger is not None or self._dialect == "structural_tag":
+            # From 0.33 on vLLM bars special tokens in what XGrammar compiles, unless that is a structural tag.
+            barred = self._dialect == "ebnf" and tokens
+            if constraint.trigger is not None or self._dialect == "structural_tag" or barred:
                 return {"structural_tag": json.dumps(await in_thread(constraint.structural_tag))}
         if self._dialect == "structural_tag":
             raise EngineError("a grammar of one's own has no structural tag: use another dialect")
-        grammar = await in_thread(constraint.grammar.to, self._dialect)
-        if self._dialect == "lark" or not await self._needs_tag(http):
-            return {"grammar": grammar}
-        tag = {"type": "structural_tag", "format": {"type": "grammar", "grammar": grammar}}
-        return {"structural_tag": json.dumps(tag)}
-
-    async def _needs_tag(self, http: Http) -> bool:
-        """Whether a server bars special tokens, the markers of calls among them, in what is no structural tag, as vLLM
-        does from 0.33 on with XGrammar: the model would have to spell them."""
-        if http not in self._tagged:
-            try:
-                version = str((await http.look("/version", timeout=CHECK_SECONDS) or {}).get("version"))
-            except Refused:
-                version = ""
-            numbers = re.match(r"(\d+)\.(\d+)", version)
-            self._tagged[http] = numbers is None or tuple(map(int, numbers.groups())) >= _TAGGED_SINCE
-        return self._tagged[http]
+        return {"grammar": await in_thread(constraint.grammar.to, self._dialect)}
 
     async def _encode(self, text: str) -> list[tuple[int, str]]:
         body = {**self._model, "prompt": text, "add_special_tokens": False, "return_token_strs": True}

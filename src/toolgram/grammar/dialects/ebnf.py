@@ -1,4 +1,4 @@
-"""The EBNF of XGrammar, as its versions from 0.2.1 to 0.2.9 read it."""
+"""The EBNF of XGrammar, as its versions from 0.2.1 to 0.2.8 read it."""
 
 from __future__ import annotations
 

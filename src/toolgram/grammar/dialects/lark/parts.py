@@ -48,6 +48,7 @@ from toolgram.grammar.dialects.lark.tree import (
     lexemes_in,
     reachable,
     row,
+    together,
 )
 from toolgram.grammar.hashing import HashedOnce, facts_of, found_once, kept_with
 from toolgram.grammar.ir import NOTHING, START, CharSet, Expr, Rules, Text, not_chars
@@ -294,10 +295,7 @@ def _safe(parts: Mapping[str, Part], spelled: Rules) -> dict[str, CharSet]:
 def _looked_at(parts: Mapping[str, Part], spelled: Rules) -> dict[str, CharSet]:
     """The same, of parts that are not known."""
     trees = {name: {name: part.inside, **part.needed.rules} for name, part in parts.items()}
-    together: dict[str, Node] = {}
-    for tree in trees.values():
-        together |= tree
-    lexicon = Lexicon(lexemes(together), spelled, inside=True)
+    lexicon = Lexicon(lexemes(together(trees.values())), spelled, inside=True)
     values = values_of_each(trees, lexicon)
     firsts = {name: first_of_safe(tree, name, lexicon, values[name]) for name, tree in trees.items()}
     sets = {first: lexicon.alphabet.set_of(first) or not_chars() for first in set(firsts.values()) if first}

@@ -309,6 +309,14 @@ def reachable(rules: Tree, names: Iterable[str]) -> dict[str, Node]:
     return found
 
 
+def together(trees: Iterable[Tree]) -> dict[str, Node]:
+    """The rules of several trees, in which the same rule has the same name."""
+    every: dict[str, Node] = {}
+    for tree in trees:
+        every |= tree
+    return every
+
+
 def lexemes(tree: Tree) -> list[Lexeme]:
     """All lexemes of a tree, in order."""
     return [lexeme for node in tree.values() for lexeme in lexemes_in(node)]

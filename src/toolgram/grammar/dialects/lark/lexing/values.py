@@ -14,7 +14,20 @@ from typing import NamedTuple
 
 from toolgram.grammar.dialects.lark.lexing.follow import suspects
 from toolgram.grammar.dialects.lark.lexing.lexicon import Lexicon
-from toolgram.grammar.dialects.lark.tree import Call, Fork, Lexeme, Loop, Node, Only, Row, Sealed, Special, Tree, leaves
+from toolgram.grammar.dialects.lark.tree import (
+    Call,
+    Fork,
+    Lexeme,
+    Loop,
+    Node,
+    Only,
+    Row,
+    Sealed,
+    Special,
+    Tree,
+    leaves,
+    together,
+)
 from toolgram.grammar.ir import Literal
 
 _TURNS = {"{": 1, "[": 1, "}": -1, "]": -1}
@@ -34,8 +47,8 @@ def values_of_each(trees: Mapping[str, Tree], lexicon: Lexicon) -> dict[str, dic
     They are looked at together: what is in the way of nothing there is so in its own tree. Only a tree with something
     in it that is in the way of others there is looked at by itself.
     """
-    balanced, openers = _values(_together(trees.values()), lexicon)
-    around = _together(tree for tree in trees.values() if not openers.keys().isdisjoint(tree))
+    balanced, openers = _values(together(trees.values()), lexicon)
+    around = together(tree for tree in trees.values() if not openers.keys().isdisjoint(tree))
     unsafe = _unsafe(around, balanced, openers, lexicon)
     return {
         name: {rule: openers[rule] for rule in tree if rule in openers}
@@ -43,13 +56,6 @@ def values_of_each(trees: Mapping[str, Tree], lexicon: Lexicon) -> dict[str, dic
         else safe_values(tree, lexicon)
         for name, tree in trees.items()
     }
-
-
-def _together(trees: Iterable[Tree]) -> dict[str, Node]:
-    together: dict[str, Node] = {}
-    for tree in trees:
-        together |= tree
-    return together
 
 
 def _values(tree: Tree, lexicon: Lexicon) -> tuple[dict[str, _Parts], dict[str, str]]:
