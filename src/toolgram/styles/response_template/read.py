@@ -30,7 +30,7 @@ from toolgram.styles.turn_edges import rendered_turns
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import MARKER
 from toolgram.wire import format as wire
-from toolgram.wire.encodings import JSON, AnyEncoding, Encoding, Tagged
+from toolgram.wire.encodings import JSON, PYTHON, AnyEncoding, Encoding, Tagged
 from toolgram.wire.program import compile_format
 
 Json = Mapping[str, Any]
@@ -155,13 +155,20 @@ class _Reader:
         opener, closer = _anchor(field, "open", at), self.closer(field, at)
         if not opener:
             raise TemplateError(f"response_template{at}: nothing opens it")
-        call = _call(field, _slots(opener), at)
+        groups = _slots(opener) + _slots(closer)
+        if len(set(groups)) < len(groups):
+            raise TemplateError(f"response_template{at}: a group is captured twice")
+        if closer and isinstance(closer[-1], Gap):
+            closer = closer[:-1]  # what stands between two calls, or after the last
+        call = _call(field, groups, at)
         opening = self.spelled((*opener, GAP))
         closing = self.spelled((GAP, *closer)) if closer else ()
+        if field.get("content") == "python-call-list":
+            return wire.Opt(wire.Seq(*_as_nodes(opening), *self.python_calls(field, call, at), *_as_nodes(closing)))
         inside = self.body(field, call, at)
         if field.get("content") == "xml-inline":
             closing = self.after_tags(self.tags(field.get("content_args", {}), at), closing)
-        before, after = _as_nodes(opening, call), _as_nodes(closing)
+        before, after = _as_nodes(opening, call), _as_nodes(closing, call)
         if field.get("transform_each"):
             return wire.Opt(wire.Seq(*before, wire.Array(wire.Call(inside)), *after))
         if not field.get("repeats"):
@@ -171,6 +178,15 @@ class _Reader:
         if not begin.strip():
             return several
         return wire.Opt(wire.Seq(*_as_nodes((begin,)), replace(several, min=1), *_as_nodes((end,))))
+
+    def python_calls(self, field: Json, call: _Call, at: str) -> Iterator[wire.Node]:
+        """A list of calls with keyword arguments, all between one opener and its closer (transformers 5.24)."""
+        each = field.get("transform_each") or "transform" not in field
+        if not each or call != _Call(("name",), ("arguments",), None, has_id=False):
+            raise TemplateError(f"response_template{at}/transform: must put name and arguments of each call")
+        between = self.found(rf"\)(,\s*){_PROBE.name}\(") or (", ",)
+        calls = wire.Call(wire.Seq(wire.Name(), wire.Arguments(PYTHON)))
+        yield from (wire.Lit("["), wire.Many(calls, wire.Lit(between[0]), min=1), wire.Lit("]"))
 
     def section(self, opener: tuple[Piece, ...], closer: tuple[Piece, ...]) -> tuple[str, str]:
         """What the template writes before the first call and after the last, which the fields need not mention."""
@@ -290,6 +306,8 @@ def _searched(piece: Piece) -> str:
             return re.escape(piece)
         case Gap(pattern):
             return f"({pattern})"
+        case Slot("name"):
+            return f"(?:{_PROBE.name}|.*?)"
         case Slot():
             return ".*?"
 

@@ -1,8 +1,9 @@
 """Writes a style as the `response_template` of a `tokenizer_config.json`, for transformers 5.13 and later.
 
-The format is that of `read.py`. White space is lenient, and around texts it is dropped. The limits of that parser
-remain: a closing tag inside a JSON string ends the call, and tagged values are strings unless `parse_response` is given
-the tools. What a reader accepts of models' mistakes is not expressed.
+The format is that of `read.py`; lists of calls in Python, and names after the arguments, need transformers 5.24. White
+space is lenient, and around texts it is dropped. The limits of that parser remain: a closing tag inside a JSON string
+ends the call, and tagged values are strings unless `parse_response` is given the tools. What a reader accepts of
+models' mistakes is not expressed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.turn_edges import opened_by
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire import format as wire
-from toolgram.wire.encodings import JSON, AnyEncoding
+from toolgram.wire.encodings import JSON, PYTHON, AnyEncoding
 
 _NAME = r"[\w.-]+"
 _OF_JSON = r"(?:\\?[\]}]|,|\\s\*)+"  # patterns of texts that stand in JSON, too
@@ -43,7 +44,7 @@ class _Region:
 def response_template(style: ToolStyle, template: ChatTemplate) -> dict[str, Any]:
     """The response template of a style for a model with this chat template, which shows where a turn begins and ends.
 
-    Raises TemplateError for a style whose turns transformers' parser cannot read: calls in Python, turns that are JSON.
+    Raises TemplateError for a style whose turns transformers' parser cannot read: calls without tags, turns of JSON.
     """
     try:
         regions = list(_regions(style.wire.turn, "", ""))
@@ -123,10 +124,11 @@ def _regions(node: wire.Node, before: str, after: str) -> Iterator[_Region]:
         case wire.Opt(item) | wire.Lenient(item):
             yield from _regions(item, before, after)
         case wire.Many(wire.Call(wire.Object() as item), wire.Lit(text)) if text.strip() == ",":
-            opener, closer = _trimmed(before), _trimmed(after)
-            if not (opener.endswith(r"\[") and closer.startswith(r"\]")):
-                raise _Inexpressible("there are no tags between its calls")
-            yield _call(item, opener.removesuffix(r"\["), closer.removeprefix(r"\]"), each=True)
+            yield _call(item, *_around_list(before, after), each=True)
+        case wire.Many(wire.Call(wire.Seq((wire.Name(), wire.Arguments(encoding)))), wire.Lit(text)) if (
+            encoding == PYTHON and text.strip() == ","
+        ):
+            yield _Region("tool_calls", *_around_list(before, after), _PYTHON_CALLS)
         case wire.Many(item):
             # Only a text that must be there ends a part reliably while it streams in.
             for region in _regions(item, _maybe(before) + _maybe(_fixed(node.separator)), ""):
@@ -139,7 +141,23 @@ def _regions(node: wire.Node, before: str, after: str) -> Iterator[_Region]:
 
 
 _TEXT = (("content", "text"),)
+_PYTHON_CALLS = (
+    ("content", "python-call-list"),
+    ("transform_each", True),
+    ("transform", {"type": "function", "function": {"name": "{name}", "arguments": "{arguments}"}}),
+)
 _JOINED = (("repeats", True), ("join", ""))  # text may come in pieces between calls, and none may be lost
+
+
+def _around_list(before: str, after: str) -> tuple[str, str]:
+    """What opens and closes a list of calls, without its brackets, which a parser reads with it."""
+    opener, closer = _trimmed(before), _trimmed(after)
+    if not (opener.endswith(r"\[") and closer.startswith(r"\]")):
+        raise _Inexpressible("there are no tags between its calls")
+    opener = _trimmed(opener.removesuffix(r"\["))
+    if not opener:
+        raise _Inexpressible("no tag opens its list of calls")
+    return opener, _trimmed(closer.removeprefix(r"\]"))
 
 
 def _bears(node: wire.Node) -> bool:
@@ -168,7 +186,7 @@ def _call(item: wire.Node, before: str, after: str, *, each: bool = False) -> _R
         raise _Inexpressible("a call has its arguments in one place")
     header = before + _with_id(_fixed(wire.Seq(*items[: at[0]])), item)
     trailer = _fixed(wire.Seq(*items[at[0] + 1 :])) + after
-    groups = {group: f"{{{group}}}" for group in ("name", "id") if f"(?P<{group}>" in header}
+    groups = {group: f"{{{group}}}" for group in ("name", "id") if f"(?P<{group}>" in header + trailer}
     body = items[at[0]]
     if isinstance(body, wire.Arguments):
         content, paths = _content(body.encoding), {"arguments": "{content}"}
