@@ -43,6 +43,7 @@ from toolgram.grammar.dialects.lark.tree import (
     fork,
     is_among,
     is_empty,
+    items_of,
     leaves,
     lexemes,
     lexemes_in,
@@ -114,9 +115,15 @@ class _Naming(NamedTuple):
                 return node
 
     def _rule_of(self, option: Node) -> Node:
-        self.made.add(name := fresh(f"{calls(option)[0]}-option", self.rules))
-        self.rules[name] = option
-        return call_of(name, option)
+        """A call of a rule for the option; without what comes after the rule that it leads to, if that leads on."""
+        items = items_of(option)
+        end = literals_before(items) + 1
+        splits = isinstance(items[end - 1], Call) and any(map(calls, items[end:]))
+        head = row(*items[:end]) if splits else option
+        self.made.add(name := fresh(f"{calls(head)[0]}-option", self.rules))
+        self.rules[name] = head
+        called = call_of(name, head)
+        return row(Fork((called,)), *items[end:]) if splits else called
 
 
 def _is_written(option: Node) -> bool:
