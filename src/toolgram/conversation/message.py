@@ -18,6 +18,7 @@ from toolgram.conversation.events import (
     ToolCallStart,
     Unreadable,
 )
+from toolgram.conversation.json_text import is_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,9 @@ class Message:
                 case _:
                     pass
         parts = enumerate(zip(kinds, names, map("".join, arguments), ids, strict=True))
-        last = len(names) - 1  # those before it were over when it began
-        calls = tuple(kind(name, text, id_, at == last and at not in ended) for at, (kind, name, text, id_) in parts)
+        last = len(names) - 1  # those before it were over when it began, whether their ends were written or not
+        over = {at for at, each in enumerate(arguments) if at in ended or (at < last and is_json("".join(each)))}
+        calls = tuple(kind(name, text, id_, at not in over) for at, (kind, name, text, id_) in parts)
         return Message("".join(content) or None, "".join(reasoning) or None, calls)
 
     def to_openai(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from toolgram.caching import weighed
 from toolgram.conversation.message import Message, ToolCall
 from toolgram.schema.writing.json_style import writable
 from toolgram.wire import format as wire
+from toolgram.wire.encodings.expected import UNKNOWN
 from toolgram.wire.program import compile_format
 from toolgram.wire.reader import Reader
 from toolgram.wire.reader.gap import MAX_NAME
@@ -72,7 +73,7 @@ def _reads_back(name: str, format_: wire.WireFormat) -> bool:
     text = _call(name, format_)
     if text is None:
         return False
-    reader = Reader(compile_format(format_.turn))
+    reader = Reader(compile_format(format_.turn), expected={name: UNKNOWN})
     calls = Message.from_events([*reader.feed(text), *reader.finish()]).tool_calls
     return [call.name for call in calls] == [name]
 

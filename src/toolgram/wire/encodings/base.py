@@ -30,6 +30,10 @@ class ArgumentsReader(Protocol):
         """Take as much as can be read; FAILED where the text is not in this encoding."""
         ...
 
+    def end(self, rest: str) -> bool:
+        """Whether the arguments are over where the text is, of which `rest` was not taken; then that is handed on."""
+        ...
+
     def cut(self, rest: str) -> None:
         """The text is over, `rest` was not taken: hand on what is there of a key or value, but no half marks."""
         ...

@@ -91,6 +91,11 @@ class ElementsReader:
             if stands is not None:
                 return i, stands
 
+    def end(self, rest: str) -> bool:
+        """What closes it is not there."""
+        del rest
+        return False
+
     def cut(self, rest: str) -> None:
         """The text is over: hand on the part that is there of a key or value."""
         top, lead = self._stack[-1], self._tags.lead + "<"

@@ -86,6 +86,11 @@ class RawValue:
         self._sink(buffer[start:end])
         return end, status
 
+    def end(self, rest: str) -> bool:
+        """What closes it is not there."""
+        del rest
+        return False
+
     def cut(self, rest: str) -> None:
         """All was handed on as it came."""
 

@@ -103,8 +103,11 @@ class Transcoder:
         self._sink = sink
         self._stack: list[_Container] = []
         self._string: StringValue | _RawString | None = None
-        # Models mix in JSON's own words.
+        # Models mix in JSON's own words, and Python's.
         self._words = {
+            "True": "true",
+            "False": "false",
+            "None": "null",
             **{word: word for word in ("true", "false", "null")},
             **{each: word for word in ("true", "false", "null") for each in encoding.words(word)},
         }
@@ -138,6 +141,11 @@ class Transcoder:
             i += taken
             if not self._stack:
                 return i, Status.DONE
+
+    def end(self, rest: str) -> bool:
+        """What closes it is not there."""
+        del rest
+        return False
 
     def cut(self, rest: str) -> None:
         """The text is over: hand on the part that is there of a key, or of a value that is no string."""

@@ -183,6 +183,13 @@ class TaggedReader:
             if self._value is None:
                 return i, status
 
+    def end(self, rest: str) -> bool:
+        """Between two parameters they may be over."""
+        is_between = self._value is None and not rest.strip()
+        if is_between:
+            self._sink("}" if self._count else "{}")
+        return is_between
+
     def cut(self, rest: str) -> None:
         """The text is over: hand on the part that is there of a key or value."""
         if self._value is not None:
@@ -191,7 +198,8 @@ class TaggedReader:
         held = rest.lstrip()
         if held.startswith(self._tags.tag) and self._tags.begins(held, 0) is not False:
             key = held[len(self._tags.tag) :]
-            key = key[: self._tags.key_marks.held_back(key, 0)].rstrip()
+            whole = self._tags.key_end.match(key)
+            key = whole["key"].strip() if whole else key[: self._tags.key_marks.held_back(key, 0)].rstrip()
             if key:
                 self._sink(f'{", " if self._count else "{"}"{escape(self._tags.meant(key))}')
 

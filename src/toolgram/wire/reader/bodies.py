@@ -19,6 +19,10 @@ class Body(Protocol):
         """Take as much as can be read."""
         ...
 
+    def end(self, rest: str) -> bool:
+        """Whether it is over where the text is, of which `rest` was not taken, since nothing of its own closes it."""
+        ...
+
     def cut(self, rest: str) -> None:
         """The text is over, `rest` was not taken: what is there of a key or value is handed on, but no half marks."""
         ...

@@ -22,7 +22,7 @@ class Emitter:
     `custom` are the names of the custom tools.
     """
 
-    __slots__ = ("_arguments", "_custom", "_id", "_name", "_open", "calls", "events")
+    __slots__ = ("_arguments", "_custom", "_failed", "_id", "_name", "_open", "calls", "events")
 
     def __init__(self, custom: frozenset[str] = frozenset()) -> None:
         self._custom = custom
@@ -32,6 +32,7 @@ class Emitter:
         self._name: str | None = None
         self._id: str | None = None
         self._arguments: list[str] = []
+        self._failed = False
 
     def take(self) -> list[Event]:
         """The events since the last time, neighbouring pieces of one text joined."""
@@ -95,6 +96,7 @@ class Emitter:
     def begin(self) -> None:
         """A call begins."""
         self._open = True
+        self._failed = False
         self._name = self._id = None
         self._arguments.clear()
 
@@ -119,17 +121,21 @@ class Emitter:
             if self._name is not None:
                 self.events.append(ArgumentsDelta(self.calls - 1, text))
 
+    def fail(self) -> None:
+        """What follows in the call cannot be read."""
+        self._failed = True
+
     def end(self) -> bool:
         """The call is complete; False where it never had a name. A call without arguments has the arguments {}.
 
-        One whose arguments are no JSON, or could not be read to their end, ends as one that was cut off.
+        One whose arguments are no JSON, or could not be read, ends as one that was cut off.
         """
         if not self._open:
             return False
         if self._name is None:
             self._open = False
             return False
-        if self._arguments and not is_json("".join(self._arguments)):
+        if self._failed if not self._arguments else not is_json("".join(self._arguments)):
             self._open = False
             return True
         if not self._arguments:

@@ -204,6 +204,19 @@ def _step_name(program: Program, thread: Thread, name: NameAt, char: str, alive:
     return None
 
 
+def may_be_names(program: Program, threads: Iterable[Thread], tools: Iterable[str]) -> list[Thread]:
+    """Those of the ways that are in no name that cannot be one: it is a word, or begins as that of one of the tools."""
+    return [way for way in threads if not _is_no_name(program, way, tools)]
+
+
+def _is_no_name(program: Program, way: Thread, tools: Iterable[str]) -> bool:
+    match program.code[way.at]:
+        case NameAt("name") if way.captured and not _NAME.match(way.captured[-1]):
+            return not any(tool.startswith(way.captured) for tool in tools)
+        case _:
+            return False
+
+
 def _step_all(program: Program, threads: Iterable[Thread], char: str, alive: list[Thread]) -> Thread | None:
     for thread in threads:
         chosen = step(program, thread, char, alive)
@@ -251,8 +264,7 @@ def _stops(program: Program, at: int) -> bool:
 
 def calls_any(way: Thread, tools: Collection[str]) -> bool:
     """Whether a way has come to no name, or to that of a tool: what else looks like a call is the answer."""
-    names = [text for action, text in way.actions if action == "name"]
-    return all(name in tools if tools else _NAME.fullmatch(name) for name in names)
+    return all(_is_offered(text, tools) for action, text in way.actions if action == "name")
 
 
 def shared_actions(threads: Sequence[Thread]) -> tuple[Action, ...]:
@@ -262,6 +274,25 @@ def shared_actions(threads: Sequence[Thread]) -> tuple[Action, ...]:
     while shared < len(first) and all(t.actions[: shared + 1] == first[: shared + 1] for t in threads):
         shared += 1
     return first[:shared]
+
+
+def told(program: Program, threads: Sequence[Thread], tools: Collection[str]) -> tuple[Action, ...]:
+    """What may be told of what all ways did: of a call only if it is of a tool that is offered, and all that stands
+    behind its name was there, up to where its arguments begin: else it may be text that speaks of calls."""
+    shared = shared_actions(threads)
+    name = next((at for at, (action, _) in enumerate(shared) if action == "name"), None)
+    if name is None or (_is_offered(shared[name][1], tools) and not any(_is_behind(program, way) for way in threads)):
+        return shared
+    return shared[: max((at for at in range(name) if shared[at][0] == "begin"), default=name)]
+
+
+def _is_offered(name: str, tools: Collection[str]) -> bool:
+    return name in tools if tools else bool(_NAME.fullmatch(name))
+
+
+def _is_behind(program: Program, way: Thread) -> bool:
+    """Whether a way is amid a text, or before a body."""
+    return way.offset > 0 or isinstance(program.code[way.at], ArgumentsAt | JsonAt)
 
 
 def free_text_way(program: Program, threads: Sequence[Thread]) -> Thread | None:

@@ -41,15 +41,21 @@ class ShapeReader:
     Where the value may be an answer as well, `tools` are given: then it is a call only if it names one of them before
     what is no part of a call, or, with `raw_content`, before its arguments, which are an object; a key with an escape
     is none, nor, else, white space about a colon but one space behind it. It FAILED as soon as it is none.
+
+    An item of a list of calls that names no tool is unreadable, and the others are read, unless it is the first.
     """
 
-    __slots__ = ("_emit", "_name", "_raw_content", "_stack", "_tools")
+    __slots__ = ("_at", "_emit", "_item", "_name", "_nameless", "_raw_content", "_said", "_stack", "_tools")
 
     def __init__(self, shape: Shape, emit: Emitter, *, raw_content: bool, tools: Collection[str] | None = None) -> None:
         self._emit = emit
         self._raw_content = raw_content
         self._tools = tools
         self._name = ""
+        self._item: list[str] = []  # what was taken of an item of a list, before this buffer
+        self._at = 0  # where in this buffer the item goes on
+        self._said = False  # whether a call is over
+        self._nameless = False  # whether what is over was to be one, and names no tool
         self._stack: list[_Object | _Array | _Value] = []
         self._push(shape)
 
@@ -78,11 +84,27 @@ class ShapeReader:
         top = self._stack[-1] if self._stack else None
         return isinstance(top, _Value) and top.role == role and top.is_string
 
+    def end(self, rest: str) -> bool:
+        """What closes it is not there."""
+        del rest
+        return False
+
     def cut(self, rest: str) -> None:
         """All was handed on as it came."""
 
+    @property
+    def unsaid(self) -> str:
+        """What was taken of an item of a list that nothing is told of so far."""
+        return "" if self._emit.in_named_call else "".join(self._item)
+
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         """Take as much as can be read; FAILED where the text is not JSON of this shape."""
+        self._at = start
+        end, status = self._consume(buffer, start)
+        self._item.append(buffer[self._at : end])
+        return end, status
+
+    def _consume(self, buffer: str, start: int) -> tuple[int, Status]:
         i = start
         while self._stack:
             top = self._stack[-1]
@@ -96,11 +118,16 @@ class ShapeReader:
                 return i, Status.FAILED
             if i == len(buffer):
                 return i, Status.MORE
+            if isinstance(top, _Array):
+                self._item, self._at = [], i
             step = self._object if isinstance(top, _Object) else self._array
             end = step(top, buffer[i])  # type: ignore[arg-type]  # the step is chosen by the frame's type
             if end < 0:
                 return i, Status.FAILED
             i += end
+            if self._nameless:
+                self._nameless = False
+                self._emit.unreadable("".join(self._item) + buffer[self._at : i], "expected a tool's name")
         return i, Status.DONE if self._tools is None else Status.FAILED
 
     def _may_be_spaced(self, top: _Object | _Array, space: str) -> bool:
@@ -184,7 +211,10 @@ class ShapeReader:
         if not self._raw_content:
             self._names_a_tool()  # and takes no arguments
         if top.shape.call and not self._emit.end():
-            return -1
+            if not self._said:
+                return -1
+            self._nameless = True
+        self._said = self._said or top.shape.call
         return 1
 
     def _enter(self, shape: Shape, char: str) -> int:

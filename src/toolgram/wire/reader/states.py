@@ -29,11 +29,13 @@ from toolgram.wire.reader.gap import (
     following,
     free_text_way,
     is_no_name,
+    may_be_names,
     past_marks,
     shared_actions,
     stepped,
     text_due,
     text_instead,
+    told,
     ways,
     ways_past,
     without_arguments,
@@ -82,7 +84,8 @@ class InText(State):
         for exit_ in exits:
             if exit_.ahead and exit_.text == mark:
                 return self._go_ahead(exit_, before, mark, match.end())
-        enter_gap(reading, ways_past(reading.program, mark, exits), before + mark)
+        is_closer = free.field == "reasoning" and mark in free.closers  # which is none of the answer, whatever follows
+        enter_gap(reading, ways_past(reading.program, mark, exits), "" if is_closer else before + mark)
         return match.end(), False
 
     def _go_ahead(self, exit_: Exit, before: str, mark: str, end: int) -> tuple[int, bool]:
@@ -152,7 +155,7 @@ class InGap(State):
         reading = self.reading
         if self.instead is not None and (calls := past_marks(reading.program, self.threads, self.instead)):
             self.instead, self.threads = None, calls
-        if self.instead is None and (shared := shared_actions(self.threads)):
+        if self.instead is None and (shared := told(reading.program, self.threads, reading.expected)):
             if not act(reading, shared):
                 return
             self.threads = [way._replace(actions=way.actions[len(shared) :]) for way in self.threads]
@@ -185,6 +188,7 @@ class InGap(State):
         """Go all ways on by a character; False where one is chosen instead, or none goes on."""
         reading, program = self.reading, self.reading.program
         chosen, alive = stepped(program, self.threads, char)
+        alive = may_be_names(program, alive, reading.expected)
         if chosen is not None and (instead := text_instead(program, chosen, char, alive, reading.here)) is not None:
             self.instead, chosen = instead, None
         if self.instead is not None:
@@ -252,6 +256,9 @@ class InGap(State):
             if reading.expected.get(tool, UNKNOWN).may_have_no_members:
                 return act(reading, empty)
         reading.tell_committed(way.actions for way in self.threads)
+        shared = shared_actions(self.threads)
+        if any(action == "name" and text in reading.expected for action, text in shared):
+            reading.act(shared)
         if not reading.emit.in_named_call:
             text, reason = reading.taken() + rest, "the text ends inside " + awaited(reading.program, self.threads)
             is_text = bool(text.strip()) and is_no_name(reading.program, self.threads, text)
@@ -314,6 +321,9 @@ class InBody(State):
         elif self.answer is not None and not self.reported:
             reading.again = _as_text(reading, self.answer, self.threads, self.at)
         else:
+            reading.emit.fail()
+            if self.reported and isinstance(self.body, ShapeReader):
+                reading.before.append(self.body.unsaid)
             recover(reading, ways(reading.program, self.after))
         return end, False
 
@@ -321,6 +331,9 @@ class InBody(State):
         """A call that has a name stays a call, with what arrived of its arguments; what is none may be the answer."""
         reading = self.reading
         if reading.emit.in_named_call:
+            over = ended(reading.program, ways(reading.program, self.after))
+            if over is not None and not cut and self.body.end(rest):
+                return act(reading, over.actions)
             self.body.cut(rest)
         elif self.answer is not None and not (cut or reading.value or self.reported):
             return _said(reading, _as_text(reading, self.answer, self.threads, self.at) + rest)

@@ -1,0 +1,95 @@
+"""Text that speaks of calls, and calls that are none: what a model wrote is kept, and no call is made of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import toolgram
+from situations import tool
+from toolgram import ChatTemplate, Message, ToolCall
+
+CHATML = ChatTemplate(
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+TOOLS = [tool(name, {"properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}) for name in ("f", "g")]
+F, G = ToolCall("f", '{"city": "a"}'), ToolCall("g", '{"city": "b"}')
+
+
+def read(style: str, text: str, **more: Any) -> Message:
+    """The message, which is the same however the text is cut."""
+    body = {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS, **more}
+    plan = toolgram.plan(body, CHATML, style)
+    whole = plan.parse(text)
+    for size in (1, 3):
+        reader = plan.reader()
+        pieces = [reader.feed(text[at : at + size]) for at in range(0, len(text), size)]
+        assert Message.from_events([*(event for events in pieces for event in events), *reader.finish()]) == whole
+    return whole
+
+
+@pytest.mark.parametrize(
+    ("style", "text"),
+    [
+        ("qwen_xml", "The tag `<function=f>` opens a call of `f`."),
+        ("qwen_xml", "The tag `<function=name>` opens a call."),
+        ("qwen_xml", "<tool_call>\n<function=>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>"),
+        ("mistral_nemo", "[TOOL_CALLS] But then nothing follows, however long the text is."),
+        ("ministral", "Use [TOOL_CALLS] and <tool_call> in text. An explanation follows."),
+        ("llama_3", "<|python_tag|>import math\nprint(math.sqrt(2))"),
+        ("llama_3", "It begins with <|python_tag|> but there is none."),
+        ("glm_4_7", "<tool_call><arg_key>city</arg_key><arg_value>x</arg_value></tool_call>"),
+        ("qwen_coder", '```json\n{"name": "f", "arguments": "all"}\n```'),
+    ],
+)
+def test_text_about_calls_is_text(style: str, text: str) -> None:
+    assert read(style, text) == Message(text)
+
+
+def test_a_call_after_text_about_calls_is_read() -> None:
+    call = "<tool_call>\n<function=f>\n<parameter=city>\na\n</parameter>\n</function>\n</tool_call>"
+    assert read("qwen_xml", f"Use `<function=f>` so:\n{call}") == Message("Use `<function=f>` so:\n", None, (F,))
+
+
+@pytest.mark.parametrize(
+    ("style", "before", "name", "arguments"),
+    [("mistral_nemo", "[TOOL_CALLS]", "name", "arguments"), ("xlam", "", "name", "arguments")],
+)
+def test_an_item_that_names_no_tool_takes_no_others_with_it(style: str, before: str, name: str, arguments: str) -> None:
+    f, g = (f'{{"{name}": "{call.name}", "{arguments}": {call.arguments}}}' for call in (F, G))
+    odd = '{"not_a_tool": {"city": "x"}}'
+    assert read(style, f"{before}[{f}, {odd}, {g}]") == Message(odd, None, (F, G))
+    broken = '{"not_a_tool": "x" "y"}]'
+    assert read(style, f"{before}[{f}, {broken}") == Message(broken, None, (F,))
+
+
+@pytest.mark.parametrize("value", ["@x", "<x>", "", "\N{ROCKET} none"])
+def test_a_call_whose_arguments_cannot_be_read_is_none_without_them(value: str) -> None:
+    (call,) = read("hermes", f'<tool_call>\n{{"name": "f", "arguments": {value}}}\n</tool_call>').tool_calls
+    assert (call.name, call.incomplete) == ("f", True)
+
+
+def test_a_broken_call_is_incomplete_wherever_it_stands() -> None:
+    broken = '<tool_call>\n{"name": "f", "arguments": {no json}}\n</tool_call>'
+    good = f'<tool_call>\n{{"name": "g", "arguments": {G.arguments}}}\n</tool_call>'
+    for text, incomplete in ((broken + good, [True, False]), (good + broken, [False, True])):
+        assert [call.incomplete for call in read("hermes", text).tool_calls] == incomplete
+
+
+def test_what_closes_the_reasoning_is_none_of_the_answer() -> None:
+    text = "<|START_THINKING|>Hm.<|END_THINKING|>Yes."  # <|START_RESPONSE|> is missing
+    assert read("command_r7b", text) == Message("Yes.", "Hm.")
+
+
+def test_the_key_of_a_parameter_that_is_cut_off_is_no_more_than_the_key() -> None:
+    plan = toolgram.plan({"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}, CHATML, "qwen_xml")
+    for end in ("", ">", ">\n"):
+        (call,) = plan.parse(f"<tool_call>\n<function=f>\n<parameter=city{end}").tool_calls
+        assert (call.arguments, call.incomplete) == ('{"city', True)
+
+
+def test_words_of_python_are_values_among_keyword_arguments() -> None:
+    (call,) = read("pythonic", "[f(city=None, days=[True, {'a': False}])]").tool_calls
+    assert call.arguments == '{"city": null, "days": [true, {"a": false}]}'
