@@ -119,6 +119,7 @@ MADE_UP = {
     "the name twice": Family(
         each(f"<call to={NAME}><do {NAME}>{JSON}</do></call>"),
     ),
+    "the name before JSON that has it": Family(each(f"<|to|>{NAME}<|call|>{OBJECT}<|done|>")),
     "strings in a fence": Family(
         each(
             f'<do name="{NAME}">'

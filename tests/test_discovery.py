@@ -263,6 +263,55 @@ def test_other_json_between_the_tags_of_a_family_is_found() -> None:
     ]
 
 
+def test_a_family_that_has_tags_of_its_own_around_answers_is_not_that_whose_calls_it_has() -> None:
+    family = replace(
+        IN_THE_MANNER_OF["Ernie"],
+        thought="<think>\n{{ m.reasoning_content or '' }}\n</think>\n\n",
+        prompt="<|im_start|>assistant\n<think>\n",
+    )
+    body = {"messages": [{"role": "user", "content": "Hi."}], "tools": TOOLS}
+    plan = toolgram.plan(body, family.template)
+    assert plan.style.name == "discovered"
+    assert "hermes reads its calls, and fewer of its turns" in plan.why
+    assert plan.parse("Hm.\n</think>\n\n<response>\nYes.\n</response>\n").content == "Yes.\n"
+
+
+def test_a_template_that_strips_thoughts_from_answers_before_the_last_is_one_of_a_model_that_reasons() -> None:
+    source = (
+        "{% if tools %}<|im_start|>system\nList of tools: [{{ tools | tojson }}]<|im_end|>\n{% endif %}"
+        "{% for m in messages %}{% set later = messages[loop.index:] | selectattr('role', 'eq', 'assistant') | list %}"
+        "<|im_start|>{{ m.role }}\n{% if later and m.role == 'assistant' %}"
+        "{{ m.content.split('</think>')[-1] | trim }}{% else %}{{ m.content }}{% endif %}<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    body = {"messages": [{"role": "user", "content": "Hi."}], "tools": TOOLS}
+    for template, thinks in ((toolgram.ChatTemplate(source), True), (CHATML, False)):
+        plan = toolgram.plan(body, template, "lfm2_5")
+        assert plan.constraint is not None
+        assert plan.constraint.grammar.accepts("<think>Hm.</think>Hi.") is thinks
+
+
+def test_what_ends_the_turn_before_closes_no_reasoning_that_is_to_come() -> None:
+    def part(kind: str, text: str) -> str:
+        return f"<|model|><|{kind}|>{text}<|close|>"
+
+    family = Family(
+        each(part("call", OBJECT)),
+        content=f"{{% if m.content %}}{part('text', '{{ m.content }}')}{{% endif %}}",
+        thought=f"{{% if m.reasoning_content %}}{part('thought', '{{ m.reasoning_content }}')}{{% endif %}}",
+        header="",
+        end="<|done|>",
+    )
+    source = family.template.source.replace("<|end|>", "<|close|>")
+    plan = toolgram.plan(
+        {"messages": [{"role": "user", "content": "Hi."}], "tools": TOOLS}, toolgram.ChatTemplate(source)
+    )
+    text = part("thought", "Hm.") + part("text", "Yes.")
+    assert plan.constraint is not None
+    assert plan.constraint.grammar.accepts(text)
+    assert plan.parse(text) == Message("Yes.", "Hm.")
+
+
 def test_nothing_is_found_twice() -> None:
     template = MADE_UP["other keys in a list"].template
     assert discover(template) is discover(replace(template))

@@ -298,7 +298,7 @@ def _format(request: Request, template: ChatTemplate, style: ToolStyle, prompt: 
     if request.response_format is not None and not request.response_format.plain:
         format_ = with_own_answers(format_)
     may_reason = reasons(template, style) or _shows_reasoning(request) or opens_reasoning(style, prompt.opened)
-    if not may_reason or rules_out_reasoning(style, prompt.opened, prompt.end):
+    if not may_reason or rules_out_reasoning(template, style, prompt.opened, prompt.end):
         format_ = read_reasoning_alone(format_)
     if _calls_close_reasoning(request, style):
         format_ = closed_by_calls(format_, tools)

@@ -6,7 +6,15 @@ from functools import lru_cache
 
 from toolgram.errors import InvalidRequest, TemplateError
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.detect import comes_near, fit, reads_as_written, writes_alike, writes_other_json
+from toolgram.styles.detect import (
+    comes_near,
+    fit,
+    misreads,
+    reads_as_written,
+    reads_more,
+    writes_alike,
+    writes_other_json,
+)
 from toolgram.styles.discovery import discover
 from toolgram.styles.generic import COMPACT
 from toolgram.styles.leading import that_begins, that_leads
@@ -21,14 +29,20 @@ from toolgram.template.chat_template import ChatTemplate
 def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -> tuple[ToolStyle, str]:
     """The style for a template, and the reason in words.
 
-    It is the one asked for, else the registered one that fits best, of several the one that is the model's, else the
-    one that the tokenizer describes, else the one discovered from the template, else a generic one; a generic one has a
-    place for reasoning where the template does. Raises InvalidRequest for a name that no style has.
+    It is the one asked for, else the registered one that fits best, of several the one that is the model's, unless one
+    that is discovered from the template reads more of its turns; else the one that the tokenizer describes, else the
+    discovered one, else a generic one; a generic one has a place for reasoning where the template does.
+
+    Raises InvalidRequest for a name that no style has.
     """
     chosen, why = _chosen(template, style)
+    return _fitted(chosen, template), why
+
+
+def _fitted(style: ToolStyle, template: ChatTemplate) -> ToolStyle:
     for fitted in (that_leads, that_spaces, that_leaves_open, that_thinks, that_begins):
-        chosen = fitted(chosen, template)
-    return chosen, why
+        style = fitted(style, template)
+    return style
 
 
 def _chosen(template: ChatTemplate, style: str | ToolStyle | None) -> tuple[ToolStyle, str]:
@@ -43,11 +57,8 @@ def _chosen(template: ChatTemplate, style: str | ToolStyle | None) -> tuple[Tool
     if fit(template, best):
         if not template.capabilities.supports_tool_calls:
             return best, "the template shows tools, or asks for calls, as it does"
-        other = discover(template) if writes_other_json(template, best) else None
-        if other is None or other.style is None:
-            of_model = f", and is that of {template.model}" if _is_of(best, template.model) else ""
-            return best, f"it reads the template's own rendering of a tool call{of_model}"
-        return other.style, f"{other.why} ({best.name} reads it too, and writes other JSON)"
+        of_model = f", and is that of {template.model}" if _is_of(best, template.model) else ""
+        return _better(template, best) or (best, f"it reads the template's own rendering of a tool call{of_model}")
     described, trouble = _described(template)
     if described is not None:
         return described, "the tokenizer's response_template describes it"
@@ -57,6 +68,19 @@ def _chosen(template: ChatTemplate, style: str | ToolStyle | None) -> tuple[Tool
         return COMPACT, f"{found.why}, so that we ask for calls in a format of ours{near}{trouble}"
     kept = next((known for known in all_styles() if known.wire == found.style.wire and not known.is_generic), None)
     return kept or found.style, f"{found.why}{near}{trouble}"
+
+
+def _better(template: ChatTemplate, style: ToolStyle) -> tuple[ToolStyle, str] | None:
+    """The style that is found from the template, where one that reads its calls is that of another family."""
+    others_json, fitted = writes_other_json(template, style), _fitted(style, template)
+    found = discover(template) if others_json or misreads(template, fitted) else None
+    if found is None or found.style is None:
+        return None
+    if others_json:
+        return found.style, f"{found.why} ({style.name} reads it too, and writes other JSON)"
+    if reads_more(template, found.style, fitted):
+        return found.style, f"{found.why} ({style.name} reads its calls, and fewer of its turns)"
+    return None
 
 
 def _fitness(template: ChatTemplate, style: ToolStyle) -> tuple[int, bool, bool, bool]:

@@ -28,6 +28,7 @@ _MORE = (
     replace(_PROBE, content=CONTENT),
     replace(_PROBE, reasoning=REASONING),
 )
+_ENDINGS = ("next", "later")
 MOST_READ = 3 * len(_MORE) + 3
 """The fit of a style that reads every turn back and writes a call exactly as the template does."""
 
@@ -46,17 +47,35 @@ def fit(template: ChatTemplate, style: ToolStyle) -> int:
         return int(bool(style.announced_by) and style.announced_by in shown) or asked_for(shown, style)
     if missing(template, style):  # reading is costly, and most styles are not the template's
         return _fit_of_what_is_asked(template, style)
-    program, opened = style.program(ONE.name), beginnings(template, style)
-
-    def reads(probe: Message) -> bool:
-        said = _with_id(probe, style)
-        return any(says(program, each, text, said) for text in rendered_turns(template, said) for each in opened)
-
-    if not reads(_PROBE):
+    if not _reads(template, style, _PROBE):
         return _fit_of_what_is_asked(template, style)
     written, texts = _both_calls(template, style)
     exact = 0 if written is None else _is_one_of(written, texts) + any(written.strip() in text for text in texts)
-    return 3 * sum(map(reads, _MORE)) + 1 + exact
+    return 3 * sum(_reads(template, style, probe) for probe in _MORE) + 1 + exact
+
+
+def _reads(template: ChatTemplate, style: ToolStyle, probe: Message) -> bool:
+    """Whether the style reads the template's rendering of a turn back."""
+    program, opened, said = style.program(ONE.name), beginnings(template, style), _with_id(probe, style)
+    return any(says(program, each, text, said) for text in rendered_turns(template, said) for each in opened)
+
+
+def reads_more(template: ChatTemplate, other: ToolStyle, style: ToolStyle) -> bool:
+    """Whether another style reads more of the template's turns back than one that reads its calls."""
+    return (fit(template, other) - 1) // 3 > (fit(template, style) - 1) // 3
+
+
+@lru_cache(maxsize=512)
+def misreads(template: ChatTemplate, style: ToolStyle) -> bool:
+    """Whether the template writes all that is said in a turn, and the style does not read that back: one that has the
+    calls of a family, but tags of its own around answers, or between thoughts and calls."""
+    return any(_is_written(template, style, probe) and not _reads(template, style, probe) for probe in _MORE)
+
+
+def _is_written(template: ChatTemplate, style: ToolStyle, probe: Message) -> bool:
+    said = _with_id(probe, style)
+    parts = [part for part in (said.content, said.reasoning, *(call.name for call in said.tool_calls)) if part]
+    return any(all(part in text for part in parts) for text in rendered_turns(template, said))
 
 
 @lru_cache(maxsize=4096)
@@ -270,16 +289,16 @@ def reasons(template: ChatTemplate, style: ToolStyle) -> bool:
     """Whether the template or its family shows that the model reasons.
 
     It does if it renders reasoning, if the prompt opens it, or if the template strips it from an assistant's content,
-    since it then knows the tags.
+    be it only where another answer follows, since it then knows the tags.
     """
     if style.reasons or template.capabilities.supports_reasoning:
         return True
     if not style.wire.reasoning:
         return False
     written = write_freely(style.wire, Message(CONTENT, REASONING)) or ""
-    shown = rendered(template, TurnProbe((), written), ending="next") or written
+    shown = (rendered(template, TurnProbe((), written), ending=ending) for ending in _ENDINGS)
     opened = opening(style.wire.turn, template.capabilities.generation_prompt)
-    return written not in shown or opens_reasoning(style, opened)
+    return any(text is not None and written not in text for text in shown) or opens_reasoning(style, opened)
 
 
 def opens_reasoning(style: ToolStyle, opened: str) -> bool:
@@ -287,9 +306,13 @@ def opens_reasoning(style: ToolStyle, opened: str) -> bool:
     return any(opened.startswith(opener.strip()) for opener in _openers(style) if opener.strip())
 
 
-def rules_out_reasoning(style: ToolStyle, opened: str, end: str) -> bool:
-    """Whether a prompt whose end is this closes reasoning that it never opened, as some do where thinking is off."""
-    return not opened and end.rstrip().endswith(_closers(style))
+def rules_out_reasoning(template: ChatTemplate, style: ToolStyle, opened: str, end: str) -> bool:
+    """Whether a prompt whose end is this closes reasoning that it never opened, as some do where thinking is off.
+
+    Where it says nothing of the model's turn, its end is that of the turn before.
+    """
+    ends_itself = not opened and template.capabilities.generation_prompt
+    return bool(ends_itself) and end.rstrip().endswith(_closers(style))
 
 
 @lru_cache(maxsize=512)

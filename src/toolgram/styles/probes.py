@@ -122,7 +122,7 @@ def tail(scene: Scene, turn: TurnProbe | None, *, prompts: bool = False) -> str 
     return rest if found else None
 
 
-_Ending = Literal["", "results", "next"]
+_Ending = Literal["", "results", "next", "later"]
 
 
 def rendered(
@@ -135,8 +135,8 @@ def rendered(
 ) -> str | None:
     """The question and the turn as the template writes them; None if it refuses them.
 
-    With the `ending` "results" the results of the turn's calls follow, with "next" another question as well. Without
-    `thinks` it is left to the template whether the model is asked to.
+    With the `ending` "results" the results of the turn's calls follow, with "next" another question as well, with
+    "later" also its answer, and one more. Without `thinks` it is left to the template whether the model is asked to.
     """
     return _rendered(template, turn, prompts, ending, thinks)
 
@@ -146,7 +146,8 @@ def _rendered(
     template: ChatTemplate, turn: TurnProbe | None, prompts: bool, ending: _Ending, thinks: bool
 ) -> str | None:
     """Like `rendered`, with positional arguments, so that each conversation has one cache entry."""
-    after = [*(_results(turn) if ending else ()), *([_NEXT] if ending == "next" else ())]
+    later = [_NEXT] if ending == "next" else [_NEXT, _ANSWER, _NEXT] if ending == "later" else []
+    after = [*(_results(turn) if ending else ()), *later]
     capabilities = template.capabilities
     messages = [_QUESTION, *([_message(turn, capabilities)] if turn else []), *after]
     if capabilities.requires_typed_content:
@@ -190,6 +191,7 @@ def _message(turn: TurnProbe, capabilities: Capabilities) -> dict[str, Any]:
 
 
 _QUESTION, _NEXT = {"role": "user", "content": QUESTION}, {"role": "user", "content": NEXT}
+_ANSWER = {"role": "assistant", "content": RESULT}
 # The keys are in alphabetical order, since some templates sort them.
 ONE = call("zqfirst", {"zqkeya": "zqvalue", "zqkeyb": 7301}, 1)
 TWO = call("zqsecond", {"zqkeyc": "zqdeep", "zqkeyd": 7302}, 2)

@@ -78,6 +78,9 @@ def _apart(scene: Scene, two: str) -> bool:
 
 # One call
 
+_Slot = tuple[int, int, Node]
+"""Where a part of a call begins and ends in a text, and what it is."""
+
 
 def _find(text: str, probe: CallProbe, written: Notation, start: int, stops: tuple[str, ...]) -> _Found | None:
     """A call in a text: its arguments, its name, its id if it is shown, and the text between them.
@@ -88,15 +91,25 @@ def _find(text: str, probe: CallProbe, written: Notation, start: int, stops: tup
     if span is None:
         return None
     text = text[: min((at for stop in stops if stop and (at := text.find(stop, span[1])) >= 0), default=len(text))]
-    if found := _object(text, probe, start, span):
-        return found
+    found = _object(text, probe, start, span)
+    if found is not None:  # some write the name before it as well
+        names = [name for name in _all_of(text, probe.name, start, found[:2]) if name < found[0]]
+        return _with_slots(text, [found, *_names(names, probe)])
     names = _all_of(text, probe.name, start, span)
     if not names:
         return None
-    slots: list[tuple[int, int, Node]] = [(*span, Arguments(written.encoding))]
-    slots += [(name, name + len(probe.name), Name()) for name in names]
+    slots: list[_Slot] = [(*span, Arguments(written.encoding)), *_names(names, probe)]
     if (id_ := _outside(text, probe.id, start, span)) is not None:
         slots.append((id_, id_ + len(probe.id), CallId()))
+    return _with_slots(text, slots)
+
+
+def _names(places: list[int], probe: CallProbe) -> list[_Slot]:
+    return [(at, at + len(probe.name), Name()) for at in places]
+
+
+def _with_slots(text: str, slots: list[_Slot]) -> _Found:
+    """The call from the first of its parts to the last, with the text between them."""
     slots.sort(key=lambda slot: slot[0])
     pieces: list[Piece] = []
     at = slots[0][0]
@@ -119,13 +132,13 @@ def _outside(text: str, word: str, start: int, span: tuple[int, int]) -> int | N
     return at if at >= 0 else None
 
 
-def _object(text: str, probe: CallProbe, start: int, span: tuple[int, int]) -> _Found | None:
+def _object(text: str, probe: CallProbe, start: int, span: tuple[int, int]) -> _Slot | None:
     """The outermost JSON object that holds the call and nothing unknown."""
     for at, end, value in json_objects(text, start):
         if at < span[0] and end > span[1]:
             node = _members(value, probe)
             known = node is not None and probe.name in _values(value)
-            return _Found(at, end, (node,)) if known and node is not None else None
+            return (at, end, node) if known and node is not None else None
     return None
 
 
