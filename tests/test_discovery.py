@@ -312,6 +312,35 @@ def test_what_ends_the_turn_before_closes_no_reasoning_that_is_to_come() -> None
     assert plan.parse(text) == Message("Yes.", "Hm.")
 
 
+def test_messages_of_a_turn_may_stand_in_any_order_before_its_calls_and_each_may_be_closed() -> None:
+    """As the messages of Onyx: each names who it is for, and the mark between two of them may stand after the last."""
+
+    def part(to: str, text: str) -> str:
+        return f"{{{{ join.text }}}}<|start|>assistant to={to}<|message|>{text}{{% set join.text = '<|eom|>' %}}"
+
+    source = (
+        "{{ tools or '' }}{% for m in messages %}{% if m.role == 'assistant' %}{% set join = namespace(text='') %}"
+        f"{{% if m.reasoning_content %}}{part('self', '{{ m.reasoning_content }}')}{{% endif %}}"
+        f"{{% if m.content %}}{part('user', '{{ m.content }}')}{{% endif %}}"
+        f"{{% for c in m.tool_calls or [] %}}{part(NAME, f'<do {NAME}>{JSON}</do>')}{{% endfor %}}<|eot|>"
+        "{% else %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|eot|>{% endif %}{% endfor %}"
+        "{% if add_generation_prompt %}<|start|>assistant{% endif %}"
+    )
+    body = {"messages": [{"role": "user", "content": "Hi."}], "tools": TOOLS}
+    plan = toolgram.plan(body, toolgram.ChatTemplate(source))
+    assert plan.style.name == "discovered"
+    assert plan.constraint is not None
+    call = ToolCall("get_weather", '{"city": "Oslo"}')
+    parts = [" to=user<|message|>So.", " to=self<|message|>Hm."]
+    parts.append(f" to=get_weather<|message|><do get_weather>{call.arguments}</do>")
+    for end in ("", "<|eom|>"):
+        text = "<|eom|><|start|>assistant".join(parts) + end
+        assert plan.constraint.grammar.accepts(text)
+        assert plan.parse(text) == Message("So.", "Hm.", (call,))
+    again = "<|eom|><|start|>assistant".join((parts[2], parts[1], parts[0]))
+    assert plan.parse(again) == Message("So.", "Hm.", (call,))
+
+
 def test_nothing_is_found_twice() -> None:
     template = MADE_UP["other keys in a list"].template
     assert discover(template) is discover(replace(template))

@@ -71,6 +71,12 @@ def test_a_call_whose_arguments_cannot_be_read_is_none_without_them(value: str) 
     assert (call.name, call.incomplete) == ("f", True)
 
 
+@pytest.mark.parametrize("between", ["", " ", "<tool_call|><|tool_call>"])
+def test_several_calls_of_gemma_may_stand_in_one_pair_of_tokens(between: str) -> None:
+    f, g = (f'call:{call.name}{{city:<|"|>{text}<|"|>}}' for call, text in ((F, "a"), (G, "b")))
+    assert read("gemma_4", f"<|tool_call>{f}{between}{g}<tool_call|>") == Message(None, None, (F, G))
+
+
 def test_a_broken_call_is_incomplete_wherever_it_stands() -> None:
     broken = '<tool_call>\n{"name": "f", "arguments": {no json}}\n</tool_call>'
     good = f'<tool_call>\n{{"name": "g", "arguments": {G.arguments}}}\n</tool_call>'

@@ -98,8 +98,9 @@ def _parts(value: Any) -> tuple[str, list[_Part]]:
             return "", [("", each) for each in value]  # pyright: ignore[reportUnknownVariableType] - of nodes and texts
         case wire.Seq(items) | wire.Alt(items):
             return type(value).__name__, [("", item) for item in items]
-        case wire.Chain(items, join):
-            return "Chain", [*(("", item) for item in items), ("join", join)]
+        case wire.Chain(items, join, closes):
+            closing = [("closes", closes)] if closes else []
+            return "Chain", [*(("", item) for item in items), ("join", join), *closing]
         case wire.Lenient(item, others):
             return "Lenient", [("", item), *(("", other) for other in others)]
         case wire.Object(members):

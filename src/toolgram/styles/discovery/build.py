@@ -9,7 +9,7 @@ from toolgram.styles.discovery.layout import Around, Layout
 from toolgram.styles.discovery.model_mistakes import header_again, opened_reasoning
 from toolgram.styles.discovery.to_nodes import Piece, as_one, nodes, with_mark
 from toolgram.styles.probes import Scene
-from toolgram.wire.format import Alt, Break, Chain, Content, Many, Node, Opt, Reasoning, Seq, WireFormat
+from toolgram.wire.format import Alt, Break, Chain, Content, Lenient, Many, Mark, Node, Opt, Reasoning, Seq, WireFormat
 
 _SEPARATORS = (", ", ": ")
 
@@ -62,10 +62,14 @@ def _chain(laid: Layout, called: Calls) -> Node | None:
     def part(around: Around, field: Content | Reasoning) -> Node:
         after: list[Piece] = [around.before.removeprefix(laid.lead), field, around.after]
         marked = with_mark(after, _SEPARATORS) if laid.lead_of_marks and isinstance(field, Reasoning) else None
-        return Opt(Seq(*lead, *(marked or nodes(after))))
+        return Seq(*lead, *(marked or nodes(after)))
 
-    parts = [part(laid.reasoning, Reasoning())] if laid.reasoning else []
-    return Chain(*parts, part(laid.content, Content()), called.node, join=as_one(nodes([laid.join])))
+    answer, join = part(laid.content, Content()), as_one(nodes([laid.join]))
+    if laid.reasoning is None:
+        return Chain(Opt(answer), called.node, join=join)
+    # Models think more than once, and say things in between.
+    thoughts = Many(Lenient(part(laid.reasoning, Reasoning()), answer))
+    return Chain(thoughts, Opt(answer), called.node, join=join, closes=isinstance(join, Mark))
 
 
 def _around(around: Around, field: Content | Reasoning) -> tuple[Node, ...] | None:

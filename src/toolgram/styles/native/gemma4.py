@@ -43,7 +43,9 @@ NOTATION = Encoding(
 )
 
 _TOKEN = Mark("<|tool_call>")
-_CALL = Call(Seq(Lit("call:"), Name(), Arguments(NOTATION), Mark("<tool_call|>")))
+# Of several calls in one pair of tokens the last alone is closed.
+_CLOSED = Lenient(Mark("<tool_call|>"), NOTHING_WRITTEN)
+_CALL = Call(Seq(Lit("call:"), Name(), Arguments(NOTATION), _CLOSED))
 # Behind their thoughts, or where they have none, and between calls, the models at times forget the token.
 _BARE = Many(_CALL, separator=Alt(_TOKEN, NOTHING_WRITTEN), min=1)
 
