@@ -71,6 +71,13 @@ def test_a_call_whose_arguments_cannot_be_read_is_none_without_them(value: str) 
     assert (call.name, call.incomplete) == ("f", True)
 
 
+@pytest.mark.parametrize("end", ["</tool_call>", "</function>\n", "</function>\n</tool_call>"])
+def test_a_call_is_whole_whichever_of_its_closing_tags_is_missing(end: str) -> None:
+    opened = "<tool_call>\n<function={}>\n<parameter=city>\n{}\n</parameter>\n"
+    f, g = (opened.format(call.name, text) for call, text in ((F, "a"), (G, "b")))
+    assert read("qwen_xml", f"{f}{end}\n{g}{end}") == Message(None, None, (F, G))
+
+
 @pytest.mark.parametrize("between", ["", " ", "<tool_call|><|tool_call>"])
 def test_several_calls_of_gemma_may_stand_in_one_pair_of_tokens(between: str) -> None:
     f, g = (f'call:{call.name}{{city:<|"|>{text}<|"|>}}' for call, text in ((F, "a"), (G, "b")))

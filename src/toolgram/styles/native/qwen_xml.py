@@ -50,8 +50,9 @@ PARAMETERS = Tagged(
     unclosed="\n</function>\n</tool_call>",
 )
 
-_FUNCTION = Seq(Mark("<function="), Name(), Lit(">\n"), Arguments(PARAMETERS), Mark("</function>"))
-# Qwen3-Coder sometimes forgets the opening tag.
+_END = Lenient(Mark("</function>"), NOTHING_WRITTEN)
+_FUNCTION = Seq(Mark("<function="), Name(), Lit(">\n"), Arguments(PARAMETERS), _END)
+# Qwen3-Coder sometimes forgets the opening tag, and any of the closing ones.
 _OPENING = Lenient(Seq(Mark("<tool_call>"), Lit("\n")), NOTHING_WRITTEN)
 # Small and quantized ones forget the closing tag too (raullenchai/Rapid-MLX#1031), and Qwen 3.5 at times writes the
 # JSON of Qwen 3 between them (ml-explore/mlx-swift-lm#529).
