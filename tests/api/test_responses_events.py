@@ -102,12 +102,12 @@ def short(item: Any) -> tuple[Any, ...]:
         (
             "hermes_2_pro",
             '<tool_call>\n{"name": "f"[, "arguments": {"a": 1}}\n</tool_call>',
-            [("function_call", "{}", "completed"), ("message", '[, "arguments": {"a": 1}}', "completed")],
+            [("function_call", "", "incomplete"), ("message", '[, "arguments": {"a": 1}}', "incomplete")],
         ),
         (
             "hermes_2_pro",
             '<tool_call>\n{"name": "note"", "arguments": {"input": "x"}}\n</tool_call>',
-            [("custom_tool_call", "{}", "completed"), ("message", '", "arguments": {"input": "x"}}', "completed")],
+            [("custom_tool_call", "", "incomplete"), ("message", '", "arguments": {"input": "x"}}', "incomplete")],
         ),
         (
             "hermes_2_pro",

@@ -158,7 +158,7 @@ def test_every_sentence_reads_back_to_an_allowed_message(case: Case) -> None:
             VALIDATORS[call.name].validate(json.loads(call.arguments))
         again = case.written(message)
         if again is None:  # two pieces of reasoning may make a mark where they meet
-            assert case.style == "harmony", text
+            assert case.style in ("harmony", "found_openai_gpt_oss_120b"), text
         else:
             assert grammar.accepts(again), again
 

@@ -81,7 +81,7 @@ def events_of(text: str) -> list[dict[str, Any]]:
         (CALL.format("{city: Oslo}"), [("tool_use", {}, True)]),
         (
             '<tool_call>\n{"name": "f", junk "arguments": {"a": 1}}\n</tool_call> tail',
-            [("tool_use", {}, False), ("text", 'junk "arguments": {"a": 1}} tail', False)],
+            [("tool_use", {}, True), ("text", 'junk "arguments": {"a": 1}} tail', False)],
         ),
         (f"{CALL.format('[1')} and\n{CALL.format('{}')}", [("tool_use", {}, True), ("text", None, False)]),
     ],

@@ -9,6 +9,7 @@ import pytest
 import toolgram
 from situations import tool
 from toolgram import ChatTemplate, Message, ToolCall
+from toolgram.conversation.events import Cut
 
 CHATML = ChatTemplate(
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -41,6 +42,10 @@ def read(style: str, text: str, **more: Any) -> Message:
         ("llama_3", "<|python_tag|>import math\nprint(math.sqrt(2))"),
         ("llama_3", "It begins with <|python_tag|> but there is none."),
         ("glm_4_7", "<tool_call><arg_key>city</arg_key><arg_value>x</arg_value></tool_call>"),
+        ("qwen_xml", "Use <function=f when you need it."),
+        ("qwen_xml", "<function=f g>\n<parameter=city>\nOslo\n</parameter>\n</function>"),
+        ("deepseek_v3_1", "<｜tool▁call▁begin｜>f or so"),
+        ("functionary_v2", "all\n<|content|>The mark <|recipient|>f or so"),
         ("qwen_coder", '```json\n{"name": "f", "arguments": "all"}\n```'),
     ],
 )
@@ -66,6 +71,26 @@ def test_an_item_that_names_no_tool_takes_no_others_with_it(style: str, before: 
 
 
 @pytest.mark.parametrize("value", ["@x", "<x>", "", "\N{ROCKET} none"])
+def test_an_item_that_names_no_tool_is_told_where_the_text_ends_in_it() -> None:
+    plan = toolgram.plan({"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}, CHATML, "apriel")
+    reader, item = plan.reader(), '{"y": {"z": "w'
+    events = [*reader.feed(f'<tool_calls>[{{"name": "f", "arguments": {{}}}}, {item}'), *reader.finish()]
+    assert [event.text for event in events if isinstance(event, Cut)] == [item]
+
+
+def test_what_was_told_of_json_is_not_told_again_where_it_breaks() -> None:
+    text = '{"thought_about_next_step_only": "Hm.", "next_step": {"result": "Yes"} x}'
+    assert read("thoughtful_steps", text) == Message("Yesx}", "Hm.")
+
+
+@pytest.mark.parametrize("style", ["lfm2", "pythonic"])
+def test_a_tool_that_there_is_not_takes_no_others_with_it(style: str) -> None:
+    before, after = ("<|tool_call_start|>", "<|tool_call_end|>") if style == "lfm2" else ("", "")
+    other = ToolCall("no tool", '{"a": 1}')
+    text = f'{before}[f(city="a"), no tool(a=1), g(city="b")]{after}'
+    assert read(style, text).tool_calls == (F, other, G)
+
+
 def test_a_call_whose_arguments_cannot_be_read_is_none_without_them(value: str) -> None:
     (call,) = read("hermes", f'<tool_call>\n{{"name": "f", "arguments": {value}}}\n</tool_call>').tool_calls
     assert (call.name, call.incomplete) == ("f", True)
@@ -82,6 +107,10 @@ def test_a_call_is_whole_whichever_of_its_closing_tags_is_missing(end: str) -> N
 def test_several_calls_of_gemma_may_stand_in_one_pair_of_tokens(between: str) -> None:
     f, g = (f'call:{call.name}{{city:<|"|>{text}<|"|>}}' for call, text in ((F, "a"), (G, "b")))
     assert read("gemma_4", f"<|tool_call>{f}{between}{g}<tool_call|>") == Message(None, None, (F, G))
+
+
+def test_what_stands_before_the_closing_token_of_gemma_is_all_that_is_said() -> None:
+    assert read("gemma_4", '<|tool_call>call:f{city:<|"|>a<|"|>}}<tool_call|>') == Message("}", None, (F,))
 
 
 def test_a_broken_call_is_incomplete_wherever_it_stands() -> None:

@@ -81,7 +81,7 @@ class Cut:
 class Finish:
     """The text is over; `complete` is False where it stopped inside a call or another unfinished part.
 
-    `dropped_calls` counts the calls, one at most, that were cut off before their name was whole.
+    `dropped_calls` counts the calls, one at most, that were cut off before anything of them was told.
     """
 
     reason: Literal["stop", "tool_calls"]

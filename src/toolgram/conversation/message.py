@@ -25,7 +25,8 @@ from toolgram.conversation.json_text import is_json
 class ToolCall:
     """One call. `arguments` is JSON text; `id` if the wire has one.
 
-    An `incomplete` call was cut off: its arguments are a prefix of JSON text, or whole without the call's end.
+    An `incomplete` call was cut off, or could not be read: its arguments are a prefix of JSON text, whole without the
+    call's end, or no JSON.
     """
 
     name: str
@@ -96,7 +97,7 @@ class Message:
                 case _:
                     pass
         parts = enumerate(zip(kinds, names, map("".join, arguments), ids, strict=True))
-        last = len(names) - 1  # those before it were over when it began, whether their ends were written or not
+        last = len(names) - 1  # those before it were over when it began: only broken arguments show that they are not
         over = {at for at, each in enumerate(arguments) if at in ended or (at < last and is_json("".join(each)))}
         calls = tuple(kind(name, text, id_, at not in over) for at, (kind, name, text, id_) in parts)
         return Message("".join(content) or None, "".join(reasoning) or None, calls)

@@ -67,15 +67,15 @@ def _name_weight(name: str, _format: wire.WireFormat) -> int:
 
 @weighed(_name_weight)
 def _reads_back(name: str, format_: wire.WireFormat) -> bool:
-    """Each is asked by itself: beside other calls a name may be read that is none alone."""
+    """Each is asked by itself, known as that of a tool: beside other calls a name may be read that is none alone."""
     if not writable(name):
         return False
     text = _call(name, format_)
     if text is None:
         return False
     reader = Reader(compile_format(format_.turn), expected={name: UNKNOWN})
-    calls = Message.from_events([*reader.feed(text), *reader.finish()]).tool_calls
-    return [call.name for call in calls] == [name]
+    message = Message.from_events([*reader.feed(text), *reader.finish()])
+    return message.content is None and [(call.name, call.incomplete) for call in message.tool_calls] == [(name, False)]
 
 
 def _call(name: str, format_: wire.WireFormat) -> str | None:

@@ -40,8 +40,8 @@ def choose_style(template: ChatTemplate, style: str | ToolStyle | None = None) -
 
 
 def _fitted(style: ToolStyle, template: ChatTemplate) -> ToolStyle:
-    for fitted in (that_leads, that_spaces, that_leaves_open, that_thinks, that_begins):
-        style = fitted(style, template)
+    for fit_to in (that_leads, that_spaces, that_leaves_open, that_thinks, that_begins):
+        style = fit_to(style, template)
     return style
 
 

@@ -62,7 +62,12 @@ def _reads(template: ChatTemplate, style: ToolStyle, probe: Message) -> bool:
 
 def reads_more(template: ChatTemplate, other: ToolStyle, style: ToolStyle) -> bool:
     """Whether another style reads more of the template's turns back than one that reads its calls."""
-    return (fit(template, other) - 1) // 3 > (fit(template, style) - 1) // 3
+    return _turns_read(fit(template, other)) > _turns_read(fit(template, style))
+
+
+def _turns_read(found: int) -> int:
+    """How many turns a fit says that a style reads, besides those that are calls alone."""
+    return (found - 1) // 3
 
 
 @lru_cache(maxsize=512)
@@ -309,10 +314,11 @@ def opens_reasoning(style: ToolStyle, opened: str) -> bool:
 def rules_out_reasoning(template: ChatTemplate, style: ToolStyle, opened: str, end: str) -> bool:
     """Whether a prompt whose end is this closes reasoning that it never opened, as some do where thinking is off.
 
-    Where it says nothing of the model's turn, its end is that of the turn before.
+    Where a template has no generation prompt, the end of a prompt is that of the turn before.
     """
-    ends_itself = not opened and template.capabilities.generation_prompt
-    return bool(ends_itself) and end.rstrip().endswith(_closers(style))
+    if opened or not template.capabilities.generation_prompt:
+        return False
+    return end.rstrip().endswith(_closers(style))
 
 
 @lru_cache(maxsize=512)

@@ -54,7 +54,7 @@ def _after_break(calls: Node, text: str) -> Node:
 
 
 def _chain(laid: Layout, called: Calls) -> Node | None:
-    """Parts that all begin alike, joined where there are several."""
+    """Parts that all begin alike, joined where there are several; a mark that joins them may close the last one too."""
     lead = with_mark([laid.lead], _SEPARATORS)
     if lead is None:
         return None

@@ -43,15 +43,15 @@ NOTATION = Encoding(
 )
 
 _TOKEN = Mark("<|tool_call>")
+_CALLED = Mark("<tool_call|>")
 # Of several calls in one pair of tokens the last alone is closed.
-_CLOSED = Lenient(Mark("<tool_call|>"), NOTHING_WRITTEN)
-_CALL = Call(Seq(Lit("call:"), Name(), Arguments(NOTATION), _CLOSED))
+_CALL = Call(Seq(Lit("call:"), Name(), Arguments(NOTATION), Lenient(_CALLED, NOTHING_WRITTEN)))
 # Behind their thoughts, or where they have none, and between calls, the models at times forget the token.
 _BARE = Many(_CALL, separator=Alt(_TOKEN, NOTHING_WRITTEN), min=1)
 
 # The models sometimes repeat the channel tokens.
 _OPEN, _CLOSE = Mark("<|channel>"), Mark("<channel|>")
-_AGAIN, _STRAY = Lenient(NOTHING_WRITTEN, _OPEN), Lenient(NOTHING_WRITTEN, _CLOSE)
+_AGAIN, _STRAY = Lenient(NOTHING_WRITTEN, _OPEN), Lenient(NOTHING_WRITTEN, _CLOSE, _CALLED)
 _REASONING = Opt(Seq(_OPEN, _AGAIN, Lit("thought\n"), Reasoning(), _CLOSE))
 
 _SAID = Seq(Opt(Content()), _STRAY)

@@ -103,7 +103,7 @@ class Transcoder:
         self._sink = sink
         self._stack: list[_Container] = []
         self._string: StringValue | _RawString | None = None
-        # Models mix in JSON's own words, and Python's.
+        # Models mix in JSON's own words, and Python's; the encoding's mean what it says.
         self._words = {
             "True": "true",
             "False": "false",

@@ -135,7 +135,8 @@ class Emitter:
         if self._name is None:
             self._open = False
             return False
-        if self._failed if not self._arguments else not is_json("".join(self._arguments)):
+        is_whole = is_json("".join(self._arguments)) if self._arguments else not self._failed
+        if not is_whole:
             self._open = False
             return True
         if not self._arguments:

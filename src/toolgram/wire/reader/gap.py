@@ -204,15 +204,19 @@ def _step_name(program: Program, thread: Thread, name: NameAt, char: str, alive:
     return None
 
 
-def may_be_names(program: Program, threads: Iterable[Thread], tools: Iterable[str]) -> list[Thread]:
-    """Those of the ways that are in no name that cannot be one: it is a word, or begins as that of one of the tools."""
-    return [way for way in threads if not _is_no_name(program, way, tools)]
+def without_strays(
+    program: Program, threads: Iterable[Thread], tools: Iterable[str], *, after_calls: bool
+) -> list[Thread]:
+    """The ways without those in whose place of a name stands what is none: a name is a word, or begins as that of one
+    of the tools. Where calls were made, one of a tool that there is not may have white space in it."""
+    return [way for way in threads if not _strays(program, way, tools, after_calls)]
 
 
-def _is_no_name(program: Program, way: Thread, tools: Iterable[str]) -> bool:
+def _strays(program: Program, way: Thread, tools: Iterable[str], after_calls: bool) -> bool:
     match program.code[way.at]:
         case NameAt("name") if way.captured and not _NAME.match(way.captured[-1]):
-            return not any(tool.startswith(way.captured) for tool in tools)
+            is_space = after_calls and way.captured[-1] == " "
+            return not (is_space or any(tool.startswith(way.captured) for tool in tools))
         case _:
             return False
 
@@ -276,23 +280,19 @@ def shared_actions(threads: Sequence[Thread]) -> tuple[Action, ...]:
     return first[:shared]
 
 
-def told(program: Program, threads: Sequence[Thread], tools: Collection[str]) -> tuple[Action, ...]:
-    """What may be told of what all ways did: of a call only if it is of a tool that is offered, and all that stands
-    behind its name was there, up to where its arguments begin: else it may be text that speaks of calls."""
+def to_tell(threads: Sequence[Thread]) -> tuple[Action, ...]:
+    """What may be told of what all ways did: but for a call that has neither begun its arguments nor ended, since that
+    may be text that speaks of calls."""
     shared = shared_actions(threads)
-    name = next((at for at, (action, _) in enumerate(shared) if action == "name"), None)
-    if name is None or (_is_offered(shared[name][1], tools) and not any(_is_behind(program, way) for way in threads)):
+    actions = [action for action, _ in shared]
+    named = max((at for at, action in enumerate(actions) if action == "name"), default=len(actions))
+    if "end" in actions[named:] or named == len(actions):
         return shared
-    return shared[: max((at for at in range(name) if shared[at][0] == "begin"), default=name)]
+    return shared[: max((at for at in range(named) if actions[at] == "begin"), default=named)]
 
 
 def _is_offered(name: str, tools: Collection[str]) -> bool:
     return name in tools if tools else bool(_NAME.fullmatch(name))
-
-
-def _is_behind(program: Program, way: Thread) -> bool:
-    """Whether a way is amid a text, or before a body."""
-    return way.offset > 0 or isinstance(program.code[way.at], ArgumentsAt | JsonAt)
 
 
 def free_text_way(program: Program, threads: Sequence[Thread]) -> Thread | None:

@@ -45,17 +45,17 @@ class ShapeReader:
     An item of a list of calls that names no tool is unreadable, and the others are read, unless it is the first.
     """
 
-    __slots__ = ("_at", "_emit", "_item", "_name", "_nameless", "_raw_content", "_said", "_stack", "_tools")
+    __slots__ = ("_at", "_emit", "_has_ended", "_item", "_name", "_nameless", "_raw_content", "_stack", "_tools")
 
     def __init__(self, shape: Shape, emit: Emitter, *, raw_content: bool, tools: Collection[str] | None = None) -> None:
         self._emit = emit
         self._raw_content = raw_content
         self._tools = tools
         self._name = ""
-        self._item: list[str] = []  # what was taken of an item of a list, before this buffer
+        self._item: list[str] | None = None  # what was taken of an item of a list, before this buffer
         self._at = 0  # where in this buffer the item goes on
-        self._said = False  # whether a call is over
-        self._nameless = False  # whether what is over was to be one, and names no tool
+        self._has_ended = False  # whether a call has
+        self._nameless = False  # whether an object that was to be a call is over now, and names no tool
         self._stack: list[_Object | _Array | _Value] = []
         self._push(shape)
 
@@ -95,13 +95,14 @@ class ShapeReader:
     @property
     def unsaid(self) -> str:
         """What was taken of an item of a list that nothing is told of so far."""
-        return "" if self._emit.in_named_call else "".join(self._item)
+        return "" if self._emit.in_named_call else "".join(self._item or ())
 
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         """Take as much as can be read; FAILED where the text is not JSON of this shape."""
         self._at = start
         end, status = self._consume(buffer, start)
-        self._item.append(buffer[self._at : end])
+        if self._item is not None:
+            self._item.append(buffer[self._at : end])
         return end, status
 
     def _consume(self, buffer: str, start: int) -> tuple[int, Status]:
@@ -127,7 +128,8 @@ class ShapeReader:
             i += end
             if self._nameless:
                 self._nameless = False
-                self._emit.unreadable("".join(self._item) + buffer[self._at : i], "expected a tool's name")
+                self._emit.unreadable("".join(self._item or ()) + buffer[self._at : i], "expected a tool's name")
+                self._item, self._at = [], i
         return i, Status.DONE if self._tools is None else Status.FAILED
 
     def _may_be_spaced(self, top: _Object | _Array, space: str) -> bool:
@@ -211,10 +213,10 @@ class ShapeReader:
         if not self._raw_content:
             self._names_a_tool()  # and takes no arguments
         if top.shape.call and not self._emit.end():
-            if not self._said:
+            if not self._has_ended:
                 return -1
             self._nameless = True
-        self._said = self._said or top.shape.call
+        self._has_ended = self._has_ended or top.shape.call
         return 1
 
     def _enter(self, shape: Shape, char: str) -> int:

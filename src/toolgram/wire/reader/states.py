@@ -29,16 +29,16 @@ from toolgram.wire.reader.gap import (
     following,
     free_text_way,
     is_no_name,
-    may_be_names,
     past_marks,
     shared_actions,
     stepped,
     text_due,
     text_instead,
-    told,
+    to_tell,
     ways,
     ways_past,
     without_arguments,
+    without_strays,
     word_due,
 )
 from toolgram.wire.reader.json_object import ShapeReader
@@ -84,8 +84,9 @@ class InText(State):
         for exit_ in exits:
             if exit_.ahead and exit_.text == mark:
                 return self._go_ahead(exit_, before, mark, match.end())
-        is_closer = free.field == "reasoning" and mark in free.closers  # which is none of the answer, whatever follows
-        enter_gap(reading, ways_past(reading.program, mark, exits), "" if is_closer else before + mark)
+        # What closes the reasoning is none of the answer, whatever follows.
+        closes = free.field == "reasoning" and any(e.text == mark and not (e.ahead or e.calls) for e in free.exits)
+        enter_gap(reading, ways_past(reading.program, mark, exits), "" if closes else before + mark)
         return match.end(), False
 
     def _go_ahead(self, exit_: Exit, before: str, mark: str, end: int) -> tuple[int, bool]:
@@ -155,7 +156,7 @@ class InGap(State):
         reading = self.reading
         if self.instead is not None and (calls := past_marks(reading.program, self.threads, self.instead)):
             self.instead, self.threads = None, calls
-        if self.instead is None and (shared := told(reading.program, self.threads, reading.expected)):
+        if self.instead is None and (shared := to_tell(self.threads)):
             if not act(reading, shared):
                 return
             self.threads = [way._replace(actions=way.actions[len(shared) :]) for way in self.threads]
@@ -188,7 +189,7 @@ class InGap(State):
         """Go all ways on by a character; False where one is chosen instead, or none goes on."""
         reading, program = self.reading, self.reading.program
         chosen, alive = stepped(program, self.threads, char)
-        alive = may_be_names(program, alive, reading.expected)
+        alive = without_strays(program, alive, reading.expected, after_calls=bool(reading.emit.calls))
         if chosen is not None and (instead := text_instead(program, chosen, char, alive, reading.here)) is not None:
             self.instead, chosen = instead, None
         if self.instead is not None:
@@ -322,8 +323,7 @@ class InBody(State):
             reading.again = _as_text(reading, self.answer, self.threads, self.at)
         else:
             reading.emit.fail()
-            if self.reported and isinstance(self.body, ShapeReader):
-                reading.before.append(self.body.unsaid)
+            reading.before.append(self._unsaid())
             recover(reading, ways(reading.program, self.after))
         return end, False
 
@@ -339,8 +339,12 @@ class InBody(State):
             return _said(reading, _as_text(reading, self.answer, self.threads, self.at) + rest)
         else:
             reason = "the text ends inside " + awaited(reading.program, self.threads)
-            reading.emit.cut(reading.taken() + rest, reason)
+            reading.emit.cut(reading.taken() + self._unsaid() + rest, reason)
         return False
+
+    def _unsaid(self) -> str:
+        """What was taken of an item of a list since there were events of the list."""
+        return self.body.unsaid if self.reported and isinstance(self.body, ShapeReader) else ""
 
     def closers(self, rest: str) -> tuple[str, ...]:
         """The quote, where the body is in a string of reasoning; in `rest` an escape may wait."""

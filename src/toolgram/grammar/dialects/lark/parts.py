@@ -115,7 +115,11 @@ class _Naming(NamedTuple):
                 return node
 
     def _rule_of(self, option: Node) -> Node:
-        """A call of a rule for the option; without what comes after the rule that it leads to, if that leads on."""
+        """A call of a rule for the option.
+
+        What comes after the rule that it leads to is none of it, if that leads to rules too: where any other message
+        may follow a call, all of them would be looked at with each tool.
+        """
         items = items_of(option)
         end = literals_before(items) + 1
         splits = isinstance(items[end - 1], Call) and any(map(calls, items[end:]))
