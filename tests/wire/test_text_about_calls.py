@@ -103,6 +103,14 @@ def test_a_call_is_whole_whichever_of_its_closing_tags_is_missing(end: str) -> N
     assert read("qwen_xml", f"{f}{end}\n{g}{end}") == Message(None, None, (F, G))
 
 
+@pytest.mark.parametrize("space", ["\n", "\n\n", " \n\n"])
+def test_a_value_that_nobody_closed_ends_alike_however_its_text_is_cut(space: str) -> None:
+    tools = [tool("f", {"properties": {"place": {"type": "object"}}})]
+    text = f'<tool_call>\n<function=f>\n<parameter=place>\n{{"x": 1.5}}{space}</function>\n</tool_call>'
+    call = ToolCall("f", '{"place": {"x": 1.5}}')
+    assert read("qwen_xml", text, tools=tools) == Message(None, None, (call,))
+
+
 @pytest.mark.parametrize("between", ["", " ", "<tool_call|><|tool_call>"])
 def test_several_calls_of_gemma_may_stand_in_one_pair_of_tokens(between: str) -> None:
     f, g = (f'call:{call.name}{{city:<|"|>{text}<|"|>}}' for call, text in ((F, "a"), (G, "b")))

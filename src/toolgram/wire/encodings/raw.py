@@ -239,8 +239,9 @@ class NestedJson:
             if status is not Status.DONE:
                 return i, status
             self._done = True
-        if self._endings.begins(buffer, i):
-            return i, Status.DONE
+        left_open = self._endings.find.search(buffer, i) if self._endings.find else None
+        if left_open and _TOO_MANY.fullmatch(buffer, i, left_open.start()):
+            return left_open.start(), Status.DONE
         end = buffer.find(self._closer, i)
         until = end if end >= 0 else self._marks.held_back(buffer, i)
         too_many = _TOO_MANY.match(buffer, i, until)
