@@ -70,7 +70,6 @@ def test_an_item_that_names_no_tool_takes_no_others_with_it(style: str, before: 
     assert read(style, f"{before}[{f}, {broken}") == Message(broken, None, (F,))
 
 
-@pytest.mark.parametrize("value", ["@x", "<x>", "", "\N{ROCKET} none"])
 def test_an_item_that_names_no_tool_is_told_where_the_text_ends_in_it() -> None:
     plan = toolgram.plan({"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}, CHATML, "apriel")
     reader, item = plan.reader(), '{"y": {"z": "w'
@@ -91,6 +90,7 @@ def test_a_tool_that_there_is_not_takes_no_others_with_it(style: str) -> None:
     assert read(style, text).tool_calls == (F, other, G)
 
 
+@pytest.mark.parametrize("value", ["@x", "<x>", "", "\N{ROCKET} none"])
 def test_a_call_whose_arguments_cannot_be_read_is_none_without_them(value: str) -> None:
     (call,) = read("hermes", f'<tool_call>\n{{"name": "f", "arguments": {value}}}\n</tool_call>').tool_calls
     assert (call.name, call.incomplete) == ("f", True)

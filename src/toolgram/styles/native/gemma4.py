@@ -51,16 +51,16 @@ _BARE = Many(_CALL, separator=Alt(_TOKEN, NOTHING_WRITTEN), min=1)
 
 # The models sometimes repeat the channel tokens.
 _OPEN, _CLOSE = Mark("<|channel>"), Mark("<channel|>")
-_AGAIN, _STRAY = Lenient(NOTHING_WRITTEN, _OPEN), Lenient(NOTHING_WRITTEN, _CLOSE, _CALLED)
+_AGAIN, _STRAY = Lenient(NOTHING_WRITTEN, _OPEN), Lenient(NOTHING_WRITTEN, _CLOSE)
 _REASONING = Opt(Seq(_OPEN, _AGAIN, Lit("thought\n"), Reasoning(), _CLOSE))
 
 _SAID = Seq(Opt(Content()), _STRAY)
 
 GEMMA_4 = ToolStyle(
     "gemma_4",
-    WireFormat(Seq(_REASONING, _STRAY, _SAID, Many(Seq(_TOKEN, _CALL)))),
+    WireFormat(Seq(_REASONING, _STRAY, _SAID, Many(Lenient(Seq(_TOKEN, _CALL), _CALLED)))),
     'call:f{k:v}, strings between <|"|>: Gemma 4',
-    own_ways=WireFormat(Seq(_REASONING, _STRAY, Alt(Seq(_SAID, Opt(Seq(_TOKEN, _BARE))), _BARE))),
+    own_ways=WireFormat(Seq(_REASONING, _STRAY, Alt(Seq(_SAID, Opt(Lenient(Seq(_TOKEN, _BARE), _CALLED))), _BARE))),
     calls_close_reasoning=True,  # as turns show: ollama/ollama#18307, waybarrios/vllm-mlx#609
 )
 
