@@ -77,6 +77,14 @@ def test_an_item_that_names_no_tool_is_told_where_the_text_ends_in_it() -> None:
     assert [event.text for event in events if isinstance(event, Cut)] == [item]
 
 
+def test_a_call_that_was_told_is_not_told_again_where_the_text_ends_behind_it() -> None:
+    plan = toolgram.plan({"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS}, CHATML, "mistral_nemo")
+    for end in ("", ",", ", {"):
+        reader = plan.reader()
+        events = [*reader.feed(f'[TOOL_CALLS][{{"name": "f", "arguments": {{}}}}{end}'), *reader.finish()]
+        assert "".join(event.text for event in events if isinstance(event, Cut)) in end
+
+
 def test_what_was_told_of_json_is_not_told_again_where_it_breaks() -> None:
     text = '{"thought_about_next_step_only": "Hm.", "next_step": {"result": "Yes"} x}'
     assert read("thoughtful_steps", text) == Message("Yesx}", "Hm.")

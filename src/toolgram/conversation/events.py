@@ -68,7 +68,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The end of a text that stopped before it said anything: half a tag, a call without a whole name.
+    """The end of a text that stopped before it said anything: half a tag, a call of which nothing was told.
 
     It is no part of the message; `reason` says what it stopped inside of.
     """

@@ -43,8 +43,9 @@ NOTATION = Encoding(
 )
 
 _TOKEN = Mark("<|tool_call>")
+# Of several calls in one pair of tokens the last alone is closed: where anything else stands before its token, that is
+# none of the answer.
 _CALLED = Mark("<tool_call|>")
-# Of several calls in one pair of tokens the last alone is closed.
 _CALL = Call(Seq(Lit("call:"), Name(), Arguments(NOTATION), Lenient(_CALLED, NOTHING_WRITTEN)))
 # Behind their thoughts, or where they have none, and between calls, the models at times forget the token.
 _BARE = Many(_CALL, separator=Alt(_TOKEN, NOTHING_WRITTEN), min=1)

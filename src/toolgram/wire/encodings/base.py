@@ -30,8 +30,8 @@ class ArgumentsReader(Protocol):
         """Take as much as can be read; FAILED where the text is not in this encoding."""
         ...
 
-    def end(self, rest: str) -> bool:
-        """Whether the arguments are over where the text is, of which `rest` was not taken; then that is handed on."""
+    def close_at_end(self, rest: str) -> bool:
+        """The text is over, `rest` was not taken: hand on their end if nothing more of them is due, and say so."""
         ...
 
     def cut(self, rest: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toolgram.wire.encodings.expected import CONTAINERS, STRING, Expected
-from toolgram.wire.encodings.json import Sink, Status, escape, skip_space
+from toolgram.wire.encodings.json import ClosedByItself, Sink, Status, escape, skip_space
 from toolgram.wire.encodings.raw import ValueReader, value_reader
 
 _MAX_KEY = 512
@@ -66,7 +66,7 @@ class _Container:
     count: int = 0
 
 
-class ElementsReader:
+class ElementsReader(ClosedByItself):
     """Reads the arguments of one call and hands their JSON text on in pieces; ends where no argument begins."""
 
     __slots__ = ("_at_value", "_sink", "_stack", "_tags", "_value")
@@ -90,11 +90,6 @@ class ElementsReader:
             i, stands = self._begin_value(buffer, i) if self._at_value else self._tag(buffer, i)
             if stands is not None:
                 return i, stands
-
-    def end(self, rest: str) -> bool:
-        """What closes it is not there."""
-        del rest
-        return False
 
     def cut(self, rest: str) -> None:
         """The text is over: hand on the part that is there of a key or value."""

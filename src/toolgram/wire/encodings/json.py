@@ -49,7 +49,18 @@ def escape(text: str) -> str:
     return _ESCAPED.sub(lambda m: _SHORT_OUT.get(m[0]) or f"\\u{ord(m[0]):04x}", text)
 
 
-class RawValue:
+class ClosedByItself:
+    """What its own syntax closes: where the text ends before, it is not over."""
+
+    __slots__ = ()
+
+    def close_at_end(self, rest: str) -> bool:
+        """It cannot be closed so."""
+        del rest
+        return False
+
+
+class RawValue(ClosedByItself):
     """Passes one JSON value on as it is, and finds its end by its strings and brackets.
 
     With `mends`, line breaks and other controls in its strings, which are none of JSON, come out as escapes: models
@@ -85,11 +96,6 @@ class RawValue:
             start, end, status = self._nested(buffer, start, i)
         self._sink(buffer[start:end])
         return end, status
-
-    def end(self, rest: str) -> bool:
-        """What closes it is not there."""
-        del rest
-        return False
 
     def cut(self, rest: str) -> None:
         """All was handed on as it came."""

@@ -19,7 +19,7 @@ from toolgram.schema.writing.notation import Encoding as Notation
 from toolgram.schema.writing.values import spell, spell_as
 from toolgram.wire.encodings.base import AnyEncoding, ArgumentsReader, ToolArguments
 from toolgram.wire.encodings.expected import Expected
-from toolgram.wire.encodings.json import RawValue, Sink, Status, StringValue, escape, skip_space
+from toolgram.wire.encodings.json import ClosedByItself, RawValue, Sink, Status, StringValue, escape, skip_space
 from toolgram.wire.encodings.raw import begins_number
 from toolgram.wire.marks import Marks
 
@@ -93,7 +93,7 @@ class _Container:
     expect: Literal["first", "item", "between", "value", "comma"] = "first"
 
 
-class Transcoder:
+class Transcoder(ClosedByItself):
     """Reads one outermost object of a notation and hands its JSON text on in pieces."""
 
     __slots__ = ("_encoding", "_sink", "_stack", "_string", "_words")
@@ -141,11 +141,6 @@ class Transcoder:
             i += taken
             if not self._stack:
                 return i, Status.DONE
-
-    def end(self, rest: str) -> bool:
-        """What closes it is not there."""
-        del rest
-        return False
 
     def cut(self, rest: str) -> None:
         """The text is over: hand on the part that is there of a key, or of a value that is no string."""

@@ -183,8 +183,8 @@ class TaggedReader:
             if self._value is None:
                 return i, status
 
-    def end(self, rest: str) -> bool:
-        """Between two parameters they may be over."""
+    def close_at_end(self, rest: str) -> bool:
+        """Behind a parameter, or before the first, nothing more is due."""
         is_between = self._value is None and not rest.strip()
         if is_between:
             self._sink("}" if self._count else "{}")

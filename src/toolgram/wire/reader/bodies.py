@@ -19,8 +19,8 @@ class Body(Protocol):
         """Take as much as can be read."""
         ...
 
-    def end(self, rest: str) -> bool:
-        """Whether it is over where the text is, of which `rest` was not taken, since nothing of its own closes it."""
+    def close_at_end(self, rest: str) -> bool:
+        """The text is over, `rest` was not taken: hand on the body's end if nothing more of it is due, and say so."""
         ...
 
     def cut(self, rest: str) -> None:

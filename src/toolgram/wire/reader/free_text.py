@@ -46,6 +46,11 @@ class FreeText:
         free = self.once_begun or self
         return tuple(exit_.before + exit_.text for exit_ in free.exits if not exit_.ahead)
 
+    def closes_reasoning(self, mark: str) -> bool:
+        """Whether this mark ends reasoning, and opens no call: it is none of the answer then, whatever follows."""
+        ends = (exit_.text == mark and not (exit_.ahead or exit_.calls) for exit_ in self.exits)
+        return self.field == "reasoning" and any(ends)
+
     def exits_at(self, mark: str, text: str) -> tuple[list[Exit], str]:
         """The exits whose marks begin with this one, and how much of the text before it is theirs, at its end."""
         exits = [exit_ for exit_ in self.exits if exit_.text.startswith(mark)]

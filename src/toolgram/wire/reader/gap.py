@@ -97,8 +97,13 @@ def _is_in_name(program: Program, thread: Thread) -> bool:
             return False
 
 
-def stepped(program: Program, threads: Iterable[Thread], char: str) -> tuple[Thread | None, list[Thread]]:
-    """All ways on by a character: the one that it chooses, if it does, and those that are alive."""
+def stepped(
+    program: Program, threads: Iterable[Thread], char: str, tools: Iterable[str], *, after_calls: bool
+) -> tuple[Thread | None, list[Thread]]:
+    """All ways on by a character: the one that it chooses, if it does, and those that are alive.
+
+    `tools` are the names of those that are offered; `after_calls` says that some were called.
+    """
     alive: list[Thread] = []
     chosen: Thread | None = None
     for thread in threads:
@@ -106,6 +111,8 @@ def stepped(program: Program, threads: Iterable[Thread], char: str) -> tuple[Thr
         chosen = found if chosen is None else chosen
         if chosen is not None and not _is_text_beside_calls(program, chosen, char):
             break
+    if not (char.isalnum() or char in "_.:/-"):
+        alive = [way for way in alive if not (way.captured and _strays(program, way, char, tools, after_calls))]
     return chosen, alive
 
 
@@ -204,19 +211,15 @@ def _step_name(program: Program, thread: Thread, name: NameAt, char: str, alive:
     return None
 
 
-def without_strays(
-    program: Program, threads: Iterable[Thread], tools: Iterable[str], *, after_calls: bool
-) -> list[Thread]:
-    """The ways without those in whose place of a name stands what is none: a name is a word, or begins as that of one
-    of the tools. Where calls were made, one of a tool that there is not may have white space in it."""
-    return [way for way in threads if not _strays(program, way, tools, after_calls)]
+def _strays(program: Program, way: Thread, char: str, tools: Iterable[str], after_calls: bool) -> bool:
+    """Whether what stands in the place of a name is none, since this character, of no word, has come to it.
 
-
-def _strays(program: Program, way: Thread, tools: Iterable[str], after_calls: bool) -> bool:
+    A name is a word, or begins as that of one of the tools. Where calls were made, one of a tool that there is not may
+    have spaces in it.
+    """
     match program.code[way.at]:
-        case NameAt("name") if way.captured and not _NAME.match(way.captured[-1]):
-            is_space = after_calls and way.captured[-1] == " "
-            return not (is_space or any(tool.startswith(way.captured) for tool in tools))
+        case NameAt("name") if way.captured.endswith(char) and not (after_calls and char == " "):
+            return not any(tool.startswith(way.captured) for tool in tools)
         case _:
             return False
 
@@ -285,8 +288,7 @@ def to_tell(threads: Sequence[Thread]) -> tuple[Action, ...]:
     may be text that speaks of calls."""
     shared = shared_actions(threads)
     actions = [action for action, _ in shared]
-    named = max((at for at, action in enumerate(actions) if action == "name"), default=len(actions))
-    if "end" in actions[named:] or named == len(actions):
+    if "name" not in actions or "end" in actions[(named := len(actions) - 1 - actions[::-1].index("name")) :]:
         return shared
     return shared[: max((at for at in range(named) if actions[at] == "begin"), default=named)]
 

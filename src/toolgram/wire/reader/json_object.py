@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-from toolgram.wire.encodings.json import RawValue, Status, StringValue, skip_space
+from toolgram.wire.encodings.json import ClosedByItself, RawValue, Status, StringValue, skip_space
 from toolgram.wire.json_shapes import CALL_TYPE, TYPE, ArrayShape, Leaf, ObjectShape, Role, Shape
 from toolgram.wire.reader.emitter import Emitter
 
@@ -35,7 +35,7 @@ class _Value:
     is_string: bool
 
 
-class ShapeReader:
+class ShapeReader(ClosedByItself):
     """Reads one JSON value of a shape, as it arrives, into an emitter. `raw_content`: content is JSON, not a string.
 
     Where the value may be an answer as well, `tools` are given: then it is a call only if it names one of them before
@@ -45,17 +45,17 @@ class ShapeReader:
     An item of a list of calls that names no tool is unreadable, and the others are read, unless it is the first.
     """
 
-    __slots__ = ("_at", "_emit", "_has_ended", "_item", "_name", "_nameless", "_raw_content", "_stack", "_tools")
+    __slots__ = ("_at", "_emit", "_has_called", "_name", "_nameless", "_raw_content", "_stack", "_tools", "_untold")
 
     def __init__(self, shape: Shape, emit: Emitter, *, raw_content: bool, tools: Collection[str] | None = None) -> None:
         self._emit = emit
         self._raw_content = raw_content
         self._tools = tools
         self._name = ""
-        self._item: list[str] | None = None  # what was taken of an item of a list, before this buffer
-        self._at = 0  # where in this buffer the item goes on
-        self._has_ended = False  # whether a call has
-        self._nameless = False  # whether an object that was to be a call is over now, and names no tool
+        self._untold: list[str] = []  # what was taken before this buffer of a list's item of which nothing is told
+        self._at: int | None = None  # where in this buffer it goes on; None outside of lists
+        self._has_called = False  # whether a call is over
+        self._nameless = False  # whether an object that was to be one more is over now, and names no tool
         self._stack: list[_Object | _Array | _Value] = []
         self._push(shape)
 
@@ -84,53 +84,50 @@ class ShapeReader:
         top = self._stack[-1] if self._stack else None
         return isinstance(top, _Value) and top.role == role and top.is_string
 
-    def end(self, rest: str) -> bool:
-        """What closes it is not there."""
-        del rest
-        return False
-
     def cut(self, rest: str) -> None:
         """All was handed on as it came."""
 
     @property
-    def unsaid(self) -> str:
-        """What was taken of an item of a list that nothing is told of so far."""
-        return "" if self._emit.in_named_call else "".join(self._item or ())
+    def untold(self) -> str:
+        """What was taken of an item of a list behind a call, of which nothing is told so far."""
+        return "" if self._emit.in_named_call else "".join(self._untold)
 
     def consume(self, buffer: str, start: int) -> tuple[int, Status]:
         """Take as much as can be read; FAILED where the text is not JSON of this shape."""
-        self._at = start
-        end, status = self._consume(buffer, start)
-        if self._item is not None:
-            self._item.append(buffer[self._at : end])
-        return end, status
-
-    def _consume(self, buffer: str, start: int) -> tuple[int, Status]:
         i = start
+        if self._at is not None:
+            self._at = start
         while self._stack:
             top = self._stack[-1]
             if isinstance(top, _Value):
                 i, status = self._value(top, buffer, i)
                 if status is not Status.DONE:
-                    return i, status
+                    break
                 continue
             begin, i = i, skip_space(buffer, i)
-            if self._tools is not None and i > begin and not self._may_be_spaced(top, buffer[begin:i]):
-                return i, Status.FAILED
-            if i == len(buffer):
-                return i, Status.MORE
             if isinstance(top, _Array):
-                self._item, self._at = [], i
+                self._untold.clear()
+                self._at = i
+            if self._tools is not None and i > begin and not self._may_be_spaced(top, buffer[begin:i]):
+                status = Status.FAILED
+                break
+            if i == len(buffer):
+                status = Status.MORE
+                break
             step = self._object if isinstance(top, _Object) else self._array
             end = step(top, buffer[i])  # type: ignore[arg-type]  # the step is chosen by the frame's type
             if end < 0:
-                return i, Status.FAILED
+                status = Status.FAILED
+                break
             i += end
             if self._nameless:
                 self._nameless = False
-                self._emit.unreadable("".join(self._item or ()) + buffer[self._at : i], "expected a tool's name")
-                self._item, self._at = [], i
-        return i, Status.DONE if self._tools is None else Status.FAILED
+                self._emit.unreadable(self.untold + buffer[self._at : i], "expected a tool's name")
+        else:
+            return i, Status.DONE if self._tools is None else Status.FAILED
+        if self._at is not None and self._has_called and not self._emit.in_named_call:
+            self._untold.append(buffer[self._at : i])
+        return i, status
 
     def _may_be_spaced(self, top: _Object | _Array, space: str) -> bool:
         """Whether white space may stand here in what may be a call: one space behind a colon, and none before it."""
@@ -168,6 +165,7 @@ class ShapeReader:
             case "open", "[":
                 top.expect = "first item"
             case (("first item" | "item" | "comma"), "]"):
+                self._at = None
                 self._stack.pop()
             case (("first item" | "item"), _):
                 top.expect = "comma"
@@ -213,10 +211,10 @@ class ShapeReader:
         if not self._raw_content:
             self._names_a_tool()  # and takes no arguments
         if top.shape.call and not self._emit.end():
-            if not self._has_ended:
+            if not self._has_called:
                 return -1
             self._nameless = True
-        self._has_ended = self._has_ended or top.shape.call
+        self._has_called = self._has_called or top.shape.call
         return 1
 
     def _enter(self, shape: Shape, char: str) -> int:

@@ -38,7 +38,6 @@ from toolgram.wire.reader.gap import (
     ways,
     ways_past,
     without_arguments,
-    without_strays,
     word_due,
 )
 from toolgram.wire.reader.json_object import ShapeReader
@@ -84,9 +83,8 @@ class InText(State):
         for exit_ in exits:
             if exit_.ahead and exit_.text == mark:
                 return self._go_ahead(exit_, before, mark, match.end())
-        # What closes the reasoning is none of the answer, whatever follows.
-        closes = free.field == "reasoning" and any(e.text == mark and not (e.ahead or e.calls) for e in free.exits)
-        enter_gap(reading, ways_past(reading.program, mark, exits), "" if closes else before + mark)
+        said = "" if free.closes_reasoning(mark) else before + mark
+        enter_gap(reading, ways_past(reading.program, mark, exits), said)
         return match.end(), False
 
     def _go_ahead(self, exit_: Exit, before: str, mark: str, end: int) -> tuple[int, bool]:
@@ -188,8 +186,7 @@ class InGap(State):
     def _character(self, char: str) -> bool:
         """Go all ways on by a character; False where one is chosen instead, or none goes on."""
         reading, program = self.reading, self.reading.program
-        chosen, alive = stepped(program, self.threads, char)
-        alive = without_strays(program, alive, reading.expected, after_calls=bool(reading.emit.calls))
+        chosen, alive = stepped(program, self.threads, char, reading.expected, after_calls=reading.emit.calls > 0)
         if chosen is not None and (instead := text_instead(program, chosen, char, alive, reading.here)) is not None:
             self.instead, chosen = instead, None
         if self.instead is not None:
@@ -256,10 +253,9 @@ class InGap(State):
             tool = next((text for action, text in empty if action == "name"), reading.emit.tool)
             if reading.expected.get(tool, UNKNOWN).may_have_no_members:
                 return act(reading, empty)
+        names = (text for action, text in shared_actions(self.threads) if action == "name")
+        reading.committed |= any(name in reading.expected for name in names)
         reading.tell_committed(way.actions for way in self.threads)
-        shared = shared_actions(self.threads)
-        if any(action == "name" and text in reading.expected for action, text in shared):
-            reading.act(shared)
         if not reading.emit.in_named_call:
             text, reason = reading.taken() + rest, "the text ends inside " + awaited(reading.program, self.threads)
             is_text = bool(text.strip()) and is_no_name(reading.program, self.threads, text)
@@ -323,7 +319,7 @@ class InBody(State):
             reading.again = _as_text(reading, self.answer, self.threads, self.at)
         else:
             reading.emit.fail()
-            reading.before.append(self._unsaid())
+            reading.before.append(self._untold())
             recover(reading, ways(reading.program, self.after))
         return end, False
 
@@ -331,20 +327,20 @@ class InBody(State):
         """A call that has a name stays a call, with what arrived of its arguments; what is none may be the answer."""
         reading = self.reading
         if reading.emit.in_named_call:
-            over = ended(reading.program, ways(reading.program, self.after))
-            if over is not None and not cut and self.body.end(rest):
+            over = None if cut else ended(reading.program, ways(reading.program, self.after))
+            if over is not None and self.body.close_at_end(rest):
                 return act(reading, over.actions)
             self.body.cut(rest)
         elif self.answer is not None and not (cut or reading.value or self.reported):
             return _said(reading, _as_text(reading, self.answer, self.threads, self.at) + rest)
         else:
             reason = "the text ends inside " + awaited(reading.program, self.threads)
-            reading.emit.cut(reading.taken() + self._unsaid() + rest, reason)
+            reading.emit.cut(reading.taken() + self._untold() + rest, reason)
         return False
 
-    def _unsaid(self) -> str:
-        """What was taken of an item of a list since there were events of the list."""
-        return self.body.unsaid if self.reported and isinstance(self.body, ShapeReader) else ""
+    def _untold(self) -> str:
+        """What was taken of an item of a list behind a call, of which nothing is told."""
+        return self.body.untold if isinstance(self.body, ShapeReader) else ""
 
     def closers(self, rest: str) -> tuple[str, ...]:
         """The quote, where the body is in a string of reasoning; in `rest` an escape may wait."""
