@@ -27,7 +27,8 @@ from engines.peers import llama_server
 from situations import CHATML
 from toolgram.chat import generate
 from toolgram.engines.base import Chunk, Engine, Logprob, Prompt, Sampling, SupportsGrammar, TokenLogprobs, Usage
-from toolgram.engines.remote.http import Http, Unavailable, trusted
+from toolgram.engines.remote import http
+from toolgram.engines.remote.http import Http, Silent, Unavailable, trusted
 from toolgram.engines.remote.llama_server import LlamaServer
 from toolgram.engines.remote.openai import OpenAICompletions
 from toolgram.engines.remote.vllm import Vllm
@@ -121,6 +122,30 @@ def test_what_is_no_address_is_refused() -> None:
             Http(url)
     with pytest.raises(EngineError, match="one server at least"):
         Vllm([])
+
+
+def test_a_server_that_has_just_spoken_and_is_silent_now_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "CHECK_SECONDS", 0.2)
+
+    async def health(_request: Request) -> Response:
+        await asyncio.sleep(30)
+        return Response()
+
+    async def count(_request: Request) -> Response:
+        return JSONResponse({"count": 1})
+
+    async def check(url: str) -> None:
+        server = Http(url)
+        with pytest.raises(Silent):  # nothing was ever heard of it
+            await server.check("/health")
+        await server.post("/count", {})
+        await server.check("/health")
+        monkeypatch.setattr(http, "_LATELY", 0.1)  # that was long ago now
+        with pytest.raises(Silent):
+            await server.check("/health")
+
+    with serving(Starlette(routes=[Route("/health", health), Route("/count", count, methods=["POST"])])) as url:
+        asyncio.run(check(url))
 
 
 @pytest.mark.parametrize("fault", ["500", "busy", "dead", "silent"])

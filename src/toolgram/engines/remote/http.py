@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 import ssl
+import time
 from codecs import BOM_UTF8
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
 from contextlib import aclosing, contextmanager
@@ -21,6 +23,8 @@ from toolgram.errors import EngineError, PromptTooLong
 
 Json = dict[str, Any]
 CHECK_SECONDS = 2.0  # that a server has to say whether it is well
+_LATELY = 15.0  # seconds; one that spoke to us since then and is silent now is busy
+_KEPT_SECONDS = 3.0  # llama-server and uvicorn close what is idle for 5, and a request may be on its way by then
 _CONNECT_SECONDS = 10.0
 _MOST_SHOWN = 1000  # characters of a server's complaint
 _LONGEST_LINE = 1 << 24  # bytes
@@ -84,10 +88,19 @@ class Http:
         if not url.startswith(("http://", "https://")):
             raise EngineError(f"{url!r} is not the address of a server: it begins with neither http:// nor https://")
         self.url = url.rstrip("/")
-        self._limits = httpx2.Limits(max_connections=None, max_keepalive_connections=idle)
+        self._limits = httpx2.Limits(max_keepalive_connections=idle, keepalive_expiry=_KEPT_SECONDS)
         self._headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._timeout = httpx2.Timeout(timeout, connect=min(timeout, _CONNECT_SECONDS), pool=None)
         self._clients = WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncClient]()
+        self._heard = -math.inf
+
+    async def check(self, path: str) -> None:
+        """Raises EngineError unless the server says at `path` that it is well, or is at work: it has spoken lately."""
+        try:
+            await self.get(path, timeout=CHECK_SECONDS)
+        except Silent:
+            if time.monotonic() - self._heard > _LATELY:
+                raise
 
     async def get(self, path: str, *, timeout: float) -> bytes:
         """What the server has at `path`. Raises EngineError unless it says that all is well."""
@@ -113,9 +126,11 @@ class Http:
 
     async def _got(self, path: str, timeout: float) -> httpx2.Response:
         try:
-            return await self._client.get(self.url + path, timeout=timeout)
+            response = await self._client.get(self.url + path, timeout=timeout)
         except httpx2.HTTPError as error:
             raise self._unreachable(error) from error
+        self._heard = time.monotonic()
+        return response
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Json:
         """The server's answer. Raises Unavailable, or EngineError where it refuses."""
@@ -123,6 +138,7 @@ class Http:
             response = await self._client.post(self.url + path, json=body)
         except httpx2.HTTPError as error:
             raise self._unreachable(error) from error
+        self._heard = time.monotonic()
         if response.is_error:
             raise self._refusal(response.status_code, response.content)
         return self._object(response.content)
@@ -138,6 +154,7 @@ class Http:
                     raise self._refusal(response.status_code, await _beginning(response.aiter_bytes()))
                 async with aclosing(_lines(response.aiter_bytes())) as lines:
                     async for line in lines:
+                        self._heard = time.monotonic()
                         name, _, data = line.partition(b":")
                         if name == b"data" and data.strip() == b"[DONE]":
                             return

@@ -21,7 +21,7 @@ from toolgram.engines.base import (
     Usage,
 )
 from toolgram.engines.remote.completions import likely_of
-from toolgram.engines.remote.http import CHECK_SECONDS, Http, Json, Unavailable, text_of, understood
+from toolgram.engines.remote.http import Http, Json, Unavailable, text_of, understood
 from toolgram.engines.remote.tokenizer import ServerTokens
 from toolgram.errors import EngineError, GrammarError
 from toolgram.grammar.constraint import Constraint
@@ -113,7 +113,7 @@ class LlamaServer:
 
     async def check(self) -> None:
         """Raises EngineError unless the server is well."""
-        await self._alive.get("/health", timeout=CHECK_SECONDS)
+        await self._alive.check("/health")
 
     async def aclose(self) -> None:
         """Close the connections; the server stays."""

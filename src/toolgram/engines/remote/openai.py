@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from toolgram.engines.base import BrokenOff, Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.remote.completions import Counted, completion, options
-from toolgram.engines.remote.http import CHECK_SECONDS, Http, Json
+from toolgram.engines.remote.http import Http, Json
 from toolgram.engines.stops import StopScanner
 
 _MOST_STOPS = 4  # of OpenAI's; the rest is found here
@@ -67,7 +67,7 @@ class OpenAICompletions:
 
     async def check(self) -> None:
         """Raises EngineError unless the server is well."""
-        await self._http.get("/v1/models", timeout=CHECK_SECONDS)
+        await self._http.check("/v1/models")
 
     async def aclose(self) -> None:
         """Close the connections; the server stays."""

@@ -102,7 +102,7 @@ class Upstreams:
 
     async def check(self) -> None:
         """Ask every server whether it is well. Raises Unavailable where none is."""
-        asked = (server.http.get("/health", timeout=CHECK_SECONDS) for server in self._servers)
+        asked = (server.http.check("/health") for server in self._servers)
         answers = await asyncio.gather(*asked, return_exceptions=True)
         failed = [answer for answer in answers if isinstance(answer, BaseException)]
         if len(failed) == len(answers):
