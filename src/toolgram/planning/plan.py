@@ -31,7 +31,7 @@ from toolgram.styles.base import ToolStyle
 from toolgram.styles.choose import choose_style
 from toolgram.styles.detect import opens_reasoning, reasons, rules_out_reasoning, speaks, tail
 from toolgram.styles.own_calls import with_own_answers
-from toolgram.styles.turn_edges import promise, stops
+from toolgram.styles.turn_edges import opens_results, promise, stops
 from toolgram.template.adapt import unshown_results
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.after_words import with_calls_after_words
@@ -275,7 +275,8 @@ def _plan_of(
         parallel = capabilities.supports_parallel_tool_calls or not speaks(template, chosen)
     format_ = _format(checked, template, chosen, prompt)
     unshown = unshown_results(checked.messages, capabilities)
-    spec = turn_spec(checked, format_, capabilities.stop, parallel=parallel, opened=prompt.opened, tail=tail(template))
+    ends = (*capabilities.stop, *(opens_results(template, chosen) if checked.tools else ()))
+    spec = turn_spec(checked, format_, ends, parallel=parallel, opened=prompt.opened, tail=tail(template))
     turn = compile_turn(spec)
     constrained = bool(checked.tools) or spec.form is not None
     return Plan(

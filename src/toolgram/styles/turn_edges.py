@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolgram.conversation.events import Finish, ToolCallStart, Unreadable
-from toolgram.conversation.message import Message
+from toolgram.conversation.message import Message, ToolCall
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.probes import CONTENT, NEXT, ONE, CallProbe, TurnProbe, rendered
+from toolgram.styles.probes import CONTENT, NEXT, ONE, RESULT, CallProbe, TurnProbe, rendered
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.template.markers import MARKER
 from toolgram.wire import format as wire
@@ -22,6 +22,7 @@ _MOST_CUTS = 3
 
 
 _MARK = re.compile(r"[<\[\]>]")
+_SPACE = re.compile(r"\s+")
 
 
 @lru_cache(maxsize=512)
@@ -159,11 +160,27 @@ def stops(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
     A stop that is also a mark of the style cannot tell the end from a call; what opens the next user's turn can.
     """
     marks = style.wire.marks
-    found = template.capabilities.stop
+    found = (*template.capabilities.stop, *opens_results(template, style))
     if not any(stop in marks for stop in found):
         return found
     between = _between(template)
     return tuple(between.rstrip() if between.startswith(stop) and stop in marks else stop for stop in found)
+
+
+@lru_cache(maxsize=512)
+def opens_results(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
+    """What opens the results of calls, where a template writes it right behind them: a turn of calls ends with that.
+
+    As in the templates of GLM (`<|observation|>`) and Gemma 4 (`<|tool_response>`), whose models generate these.
+    """
+    shown = rendered(template, TurnProbe((ONE,)), ending="results") or ""
+    written = write_freely(style.wire, Message(tool_calls=(ToolCall(ONE.name, ONE.text, ONE.id),))) or ""
+    *_, last = map(str, ONE.arguments.values())
+    behind, closing = (_SPACE.sub("", text.partition(RESULT)[0].rpartition(last)[2]) for text in (shown, written))
+    if not closing or not behind.startswith(closing) or any(stop in behind for stop in template.capabilities.stop):
+        return ()
+    opener = MARKER.match(behind, len(closing))
+    return () if opener is None else (opener[0],)
 
 
 @lru_cache(maxsize=256)
