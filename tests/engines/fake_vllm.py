@@ -10,7 +10,7 @@ import codecs
 import json
 import random
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,11 +64,13 @@ class FakeVllm:
     "dead" fails `/health` too. `pause` is the time for a token. It serves one model by its `names`; `root` is where its
     files are, and its chat `template` is told if there is one. With `unread` it ignores grammars; whether it does so is
     not in what it was `asked`. One that `bars` special tokens does so in all that XGrammar compiles but structural
-    tags, as vLLM does from 0.33 on.
+    tags, as vLLM does from 0.33 on. One that `ends_anyhow` lets a grammar end with any token that stops the request, as
+    vLLM does since its #49227.
     """
 
     backend: str = "xgrammar"
     bars: bool = True
+    ends_anyhow: bool = True
     fault: str | None = None
     pause: float = 0.0
     url: str = ""
@@ -216,7 +218,9 @@ class FakeVllm:
         said, finish, done = 0, "length", False
         decoder, scanner = codecs.getincrementaldecoder("utf-8")("replace"), StopScanner(body.get("stop") or ())
         ends = {self.end, *body.get("stop_token_ids", ())}
-        tokens = self._constrained(masks, dice) if masks else self._free(dice)
+        bias = {int(token): added for token, added in body.get("logit_bias", {}).items()}
+        last = ends if self.ends_anyhow else {self.end}
+        tokens = self._constrained(masks, dice, last, bias) if masks else self._free(dice)
         event, text = list[int](), ""
         self.running += 1
         self.most_at_once = max(self.most_at_once, self.running)
@@ -273,13 +277,16 @@ class FakeVllm:
         best = [{text: -0.5, **{f"{text}?{n}": -0.5 - n for n in range(1, top)}} for text in texts]
         return {"tokens": texts, "token_logprobs": [-0.5] * len(texts), "top_logprobs": best}
 
-    def _constrained(self, masks: Generator[Mask, int, None], dice: random.Random) -> Generator[int, None, None]:
-        """Any token that may come, but rather one that comes to an end."""
+    def _constrained(
+        self, masks: Generator[Mask, int, None], dice: random.Random, ends: set[int], bias: Mapping[int, float]
+    ) -> Generator[int, None, None]:
+        """Any token that may come, but rather one that comes to an end, and one with a bias towards it before all."""
         mask = masks.send(None)  # type: ignore[arg-type] - how a generator is begun
         while True:
-            allowed = np.flatnonzero(mask).tolist()
-            closing = [t for t in allowed if t == self.end or self.pieces[t] in map(str.encode, _CLOSING)]
-            token = dice.choice(closing if closing and dice.random() < 0.4 else allowed)
+            allowed = sorted({*np.flatnonzero(mask).tolist(), *(ends if mask[self.end] else ())})
+            wanted = [t for t in allowed if bias.get(t, 0) > 0]
+            closing = [t for t in allowed if t in ends or self.pieces[t] in map(str.encode, _CLOSING)]
+            token = dice.choice(wanted or (closing if closing and dice.random() < 0.4 else allowed))
             yield token
             mask = masks.send(token)
 

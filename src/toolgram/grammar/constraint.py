@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,7 +11,21 @@ from typing import Any
 from toolgram.errors import GrammarError
 from toolgram.grammar.dialects.structural_tag import write_structural_tag
 from toolgram.grammar.grammar import Grammar
-from toolgram.grammar.ir import Choice, Expr, Members, Repeat, Sequence, Token, children, seq
+from toolgram.grammar.ir import (
+    Choice,
+    Expr,
+    Members,
+    Ref,
+    Repeat,
+    Rules,
+    Sequence,
+    Token,
+    children,
+    choice,
+    optional,
+    seq,
+)
+from toolgram.grammar.walk import fresh, names_in, renamed
 
 
 @dataclass(frozen=True)
@@ -29,6 +43,10 @@ class Constraint:
         default_factory=dict[tuple[tuple[str, int], ...], "Constraint"], init=False, repr=False, compare=False
     )
 
+    _ended: dict[tuple[str, ...], Constraint] = field(
+        default_factory=dict[tuple[str, ...], "Constraint"], init=False, repr=False, compare=False
+    )
+
     def bind(self, vocabulary: Mapping[str, int]) -> Constraint:
         """The same constraint with each marker that is one token of the vocabulary written as that token.
 
@@ -39,6 +57,18 @@ class Constraint:
             rules = {name: _bound(expr, dict(ids)) for name, expr in self.grammar.rules.items()}
             self._bound[ids] = Constraint(replace(self.grammar, rules=rules), self.trigger)
         return self._bound[ids]
+
+    def ended(self, ends: Iterable[str]) -> Constraint:
+        """The same constraint, but that one of these markers may stand at its end; to be bound after that.
+
+        For engines that let a grammar end with the tokenizer's end token alone: where the model's turns end with
+        another one, that would be barred, and the model led on.
+        """
+        if not (ends := tuple(ends)):
+            return self
+        if ends not in self._ended:
+            self._ended[ends] = Constraint(replace(self.grammar, rules=_ended(self.grammar.rules, ends)), self.trigger)
+        return self._ended[ends]
 
     def lazy(self) -> Constraint:
         """The same constraint, but that it begins with the first call, at its trigger; to be bound after that.
@@ -78,6 +108,15 @@ def _parts(expr: Expr) -> Iterator[Expr]:
     yield expr
     for child in children(expr):
         yield from _parts(child)
+
+
+def _ended(rules: Rules, ends: tuple[str, ...]) -> Rules:
+    """The rules with one of these markers or none at their end."""
+    if any("root" in names_in(expr) for expr in rules.values()):  # which is no end where it is inside of itself
+        names = {"root": fresh("turn", rules)}
+        rules = {names.get(name, name): renamed(expr, names) for name, expr in rules.items()}
+        return {"root": seq(Ref(names["root"]), optional(choice(*map(Token, ends)))), **rules}
+    return {**rules, "root": seq(rules["root"], optional(choice(*map(Token, ends))))}
 
 
 def _bound(expr: Expr, vocabulary: Mapping[str, int]) -> Expr:

@@ -74,7 +74,10 @@ class LlamaServer:
         Raises EngineError where the server fails or refuses, and for a grammar that it would not understand.
         """
         ids = await self._tokens.ids(prompt)
-        ends = frozenset((await self._tokens.known(sampling.ends)).values())
+        known = await self._tokens.known(sampling.ends)
+        ends = frozenset(known.values())
+        if isinstance(constraint, Constraint):  # else a grammar ends with what the server takes for an end alone
+            constraint = constraint.ended(known)
         body = {**self._named, "prompt": ids, **_options(sampling), **await self._constrained(constraint)}
         said = 0
         held: Chunk | None = None

@@ -39,7 +39,7 @@ class OpenAICompletions:
         stops = tuple(dict.fromkeys((*sampling.stop, *sampling.ends)))
         body = await self._body("".join(text for text, _ in prompt), sampling)
         if constraint is not None:
-            body |= await self._constrained(constraint)
+            body |= await self._constrained(constraint, sampling.ends)
         if stops:
             body["stop"] = list(stops[:_MOST_STOPS])
         scanner, counted = StopScanner(stops), Counted(body["prompt"])
@@ -61,7 +61,7 @@ class OpenAICompletions:
         """What is asked of the server, but for stop strings."""
         return {"model": self._model, "prompt": prompt, **options(sampling)}
 
-    async def _constrained(self, constraint: SupportsGrammar) -> Json:  # noqa: ARG002 - as `capabilities` says
+    async def _constrained(self, constraint: SupportsGrammar, ends: tuple[str, ...]) -> Json:  # noqa: ARG002 - as `capabilities` says
         """What is asked of it for a constraint: there is no way to send one."""
         return {}
 

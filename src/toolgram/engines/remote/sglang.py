@@ -54,12 +54,17 @@ class Sglang(OpenAICompletions):
         if not self._enforces:
             raise NotEnforced(f"{self._http.url} does not keep to grammars: start SGLang without --reasoning-parser")
 
-    async def _constrained(self, constraint: SupportsGrammar) -> Json:
-        """SGLang's field for a grammar of any kind is called `ebnf`."""
+    async def _constrained(self, constraint: SupportsGrammar, ends: tuple[str, ...]) -> Json:
+        """SGLang's field for a grammar of any kind is called `ebnf`.
+
+        It lets a grammar end with the end tokens of the model's configuration alone, which of a finetuned model is
+        often that of its base (sgl-project/sglang#31533).
+        """
         if self._dialect is None:
             return {}
         await self.check_enforced()
         if isinstance(constraint, Constraint):
+            constraint = constraint.ended(ends)
             constraint = await in_thread(constraint.bind, await self._known(constraint.markers))
         return {"ebnf": await in_thread(constraint.grammar.to, self._dialect)}
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from toolgram.engines.base import BrokenOff, Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.remote.completions import Counted, completion, options
-from toolgram.engines.remote.enforcement import PROBE, NotEnforced, keeps_to_grammars
+from toolgram.engines.remote.enforcement import ENDING, PROBE, NotEnforced, ends_with, keeps_to_grammars
 from toolgram.engines.remote.http import Http, Json, Refused, understood
 from toolgram.engines.remote.replicas import Upstreams
 from toolgram.engines.remote.tokenizer import ServerTokens
@@ -46,6 +46,7 @@ class Vllm:
         addresses = [url.rstrip("/").removesuffix("/v1") for url in urls]
         self._servers = [Http(url, api_key=api_key, timeout=timeout) for url in addresses]
         self._enforcing = set[Http]()
+        self._ending = dict[int, bool]()  # whether a token ends grammars
         self._upstreams = Upstreams(self._servers)
         self._tokens = ServerTokens(self._encode)
         self._model: Json = {} if model is None else {"model": model}
@@ -80,6 +81,8 @@ class Vllm:
             "return_token_ids": True,
         }
         if constraint is not None:
+            if isinstance(constraint, Constraint):
+                constraint = constraint.ended(await self._barred(sampling.ends))
             body["structured_outputs"] = await self._constrained(constraint)
         text = "".join(text for text, _ in prompt)
         counted = Counted(ids)  # of one attempt: there is another one before the first token alone
@@ -130,6 +133,17 @@ class Vllm:
                 "one before 0.11, and a proxy between, may leave them unread"
             )
         self._enforcing.add(http)
+
+    async def _barred(self, ends: Sequence[str]) -> list[str]:
+        """Those of these tokens that a grammar cannot end with, as none but the tokenizer's can before #49227."""
+        known = await self._tokens.known(ends)
+        for token in known.values():
+            if token not in self._ending:
+                body = {**self._model, "structured_outputs": await self._constrained(ENDING)}
+                asking = self._upstreams.run("", partial(ends_with, body=body, token=token))
+                async with aclosing(asking) as answers:
+                    self._ending[token] = await anext(answers)
+        return [text for text, token in known.items() if not self._ending[token]]
 
     async def _constrained(self, constraint: SupportsGrammar) -> Json:
         if isinstance(constraint, Constraint):

@@ -1,0 +1,76 @@
+"""A turn under a grammar ends with the token that the model ends its turns with, whatever end the server knows."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx2
+import pytest
+
+from engines.fake_sglang import FakeSglang
+from engines.fake_vllm import FakeVllm, serving
+from engines.peers import llama_server
+from engines.small_tokenizer import SPECIAL
+from toolgram.engines.base import Chunk, Engine, Sampling
+from toolgram.engines.remote.llama_server import LlamaServer
+from toolgram.engines.remote.sglang import Sglang
+from toolgram.engines.remote.vllm import Vllm
+from toolgram.grammar.constraint import Constraint
+from toolgram.grammar.grammar import Grammar
+from toolgram.grammar.ir import Ref, chars, optional, repeat, seq
+
+OTHER = next(text for text in SPECIAL if text != "<|im_end|>")
+WORDS = Constraint(Grammar({"root": repeat(chars((97, 122)), 1)}))
+ITSELF = Constraint(Grammar({"root": seq("(", optional(Ref("root")), ")")}))
+
+
+def said(engine: Engine, constraint: Constraint, **sampling: Any) -> list[Chunk]:
+    """What an engine says that wants to end the turn."""
+
+    async def chunks() -> list[Chunk]:
+        asked = engine.generate((("Hi.", True),), constraint, Sampling(max_tokens=40, **sampling))
+        found = [chunk async for chunk in asked]
+        await engine.aclose()  # type: ignore[attr-defined] - all that are used here have it
+        return found
+
+    return asyncio.run(chunks())
+
+
+@pytest.mark.parametrize("constraint", [WORDS, ITSELF], ids=["words", "itself"])
+@pytest.mark.parametrize("anyhow", [True, False], ids=["new", "old"])
+def test_vllm_is_sent_an_end_that_it_would_bar(anyhow: bool, constraint: Constraint) -> None:
+    fake = FakeVllm(ends_anyhow=anyhow)
+    end = fake.tokenizer.convert_tokens_to_ids(OTHER)
+    with serving(fake.app) as url:
+        engine = Vllm(url)
+        for _ in range(2):
+            chunks = said(engine, constraint, ends=(OTHER, "<|im_end|>"), logit_bias={end: 100.0})
+            assert constraint.grammar.accepts("".join(chunk.text for chunk in chunks))
+            assert [token for chunk in chunks for token in chunk.tokens][-1] == end
+            assert chunks[-1].finish == "stop"
+    sent = [str(body["structured_outputs"]) for body in fake.asked]
+    assert [str(end) in each for each in sent] == [not anyhow] * 2
+    assert not any(str(fake.end) in each for each in sent)  # which ends grammars anyhow
+
+
+@pytest.mark.parametrize("backend", ["xgrammar", "llguidance"])
+def test_sglang_is_sent_the_ends(backend: str) -> None:
+    fake = FakeSglang(backend=backend)
+    end = fake.tokenizer.convert_tokens_to_ids(OTHER)
+    with serving(fake.app) as url:
+        engine = Sglang(url, "org/model", dialect="lark" if backend == "llguidance" else "ebnf")
+        chunks = said(engine, WORDS, ends=(OTHER,), logit_bias={end: 100.0})
+    assert len("".join(chunk.text for chunk in chunks)) == 1
+    assert chunks[-1].finish == "stop"
+
+
+def test_a_llama_server_takes_them_too() -> None:
+    with llama_server() as (url, _):
+        tokenized = httpx2.post(f"{url}/tokenize", json={"content": "<|im_start|>", "parse_special": True})
+        (end,) = tokenized.json()["tokens"]
+        chunks = said(LlamaServer(url), WORDS, ends=("<|im_start|>",), logit_bias={end: 100.0})
+    first, *_, last = chunks
+    assert WORDS.grammar.accepts(first.text)
+    assert "".join(chunk.text for chunk in chunks) == first.text
+    assert last.finish == "stop"
