@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 import pytest
@@ -39,11 +39,14 @@ def said(engine: Engine, constraint: Constraint, **sampling: Any) -> list[Chunk]
 
 @pytest.mark.parametrize("constraint", [WORDS, ITSELF], ids=["words", "itself"])
 @pytest.mark.parametrize("anyhow", [True, False], ids=["new", "old"])
-def test_vllm_is_sent_an_end_that_it_would_bar(anyhow: bool, constraint: Constraint) -> None:
-    fake = FakeVllm(ends_anyhow=anyhow)
+@pytest.mark.parametrize("dialect", ["ebnf", "structural_tag", "lark"])
+def test_vllm_is_sent_an_end_that_it_would_bar(
+    dialect: Literal["ebnf", "structural_tag", "lark"], anyhow: bool, constraint: Constraint
+) -> None:
+    fake = FakeVllm(backend="llguidance" if dialect == "lark" else "xgrammar", ends_anyhow=anyhow)
     end = fake.tokenizer.convert_tokens_to_ids(OTHER)
     with serving(fake.app) as url:
-        engine = Vllm(url)
+        engine = Vllm(url, dialect=dialect)
         for _ in range(2):
             chunks = said(engine, constraint, ends=(OTHER, "<|im_end|>"), logit_bias={end: 100.0})
             assert constraint.grammar.accepts("".join(chunk.text for chunk in chunks))

@@ -31,6 +31,7 @@ class Vllm:
 
     Before the first grammar each server is asked to write a few characters under one: a vLLM that was started with
     `--reasoning-parser` enforces none on what it takes for reasoning, and one before 0.11 ignores them, without a word.
+    Then one is asked whether a grammar may end with the tokens that end turns: those that it bars are in the grammar.
     """
 
     def __init__(

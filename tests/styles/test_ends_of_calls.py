@@ -1,0 +1,59 @@
+"""Where a template writes the results of calls right behind them, a turn of calls ends with what opens these."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import toolgram
+from situations import WEATHER, tool
+from toolgram import Message, ToolCall
+
+TEMPLATES = Path(__file__).resolve().parents[3] / "shared" / "templates"
+
+pytestmark = pytest.mark.skipif(not TEMPLATES.exists(), reason=f"there are no templates at {TEMPLATES}")
+
+ASKED = {"messages": [{"role": "user", "content": "Rain in Oslo?"}], "tools": [tool("get_weather", WEATHER)]}
+
+
+def plan(name: str, **more: object) -> toolgram.Plan:
+    return toolgram.plan({**ASKED, **more}, toolgram.ChatTemplate.from_file(TEMPLATES / f"{name}.jinja"))
+
+
+@pytest.mark.parametrize(
+    ("name", "end", "opener", "call"),
+    [
+        (
+            "GLM-4.6",
+            "<|user|>",
+            "<|observation|>",
+            "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>",
+        ),
+        (
+            "google-gemma-4-31B-it",
+            "<turn|>",
+            "<|tool_response>",
+            '<|tool_call>call:get_weather{city:<|"|>Oslo<|"|>}<tool_call|>',
+        ),
+        (
+            "mistralai-Ministral-3-14B-Reasoning-2512",
+            "[INST]",
+            "[TOOL_RESULTS]",
+            '[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}',
+        ),
+    ],
+)
+def test_a_turn_ends_with_what_opens_results(name: str, end: str, opener: str, call: str) -> None:
+    made = plan(name)
+    assert made.stop == (end, opener)
+    for text in (call, call + opener, call + end):
+        assert made.parse(text) == Message(tool_calls=(ToolCall("get_weather", '{"city": "Oslo"}'),))
+    assert made.constraint is not None
+    assert [made.constraint.grammar.accepts(text) for text in ("It rains.", f"It{opener}")] == [True, False]
+
+
+@pytest.mark.parametrize("name", ["Qwen3-Coder", "Kimi-K3", "openai-gpt-oss-120b", "google-gemma-4-31B-it-interleaved"])
+def test_a_turn_that_ends_before_them_does_not(name: str) -> None:
+    made = plan(name)
+    assert made.stop == toolgram.ChatTemplate.from_file(TEMPLATES / f"{name}.jinja").capabilities.stop
