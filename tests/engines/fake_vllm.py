@@ -280,11 +280,11 @@ class FakeVllm:
     def _constrained(
         self, masks: Generator[Mask, int, None], dice: random.Random, ends: set[int], bias: Mapping[int, float]
     ) -> Generator[int, None, None]:
-        """Any token that may come, but rather one that comes to an end, and one with a bias towards it before all."""
+        """Any token that may come, but rather one that comes to an end, and an end with a bias towards it before all."""
         mask = masks.send(None)  # type: ignore[arg-type] - how a generator is begun
         while True:
             allowed = sorted({*np.flatnonzero(mask).tolist(), *(ends if mask[self.end] else ())})
-            wanted = [t for t in allowed if bias.get(t, 0) > 0]
+            wanted = [t for t in allowed if bias.get(t, 0) > 0 and mask[self.end]]
             closing = [t for t in allowed if t in ends or self.pieces[t] in map(str.encode, _CLOSING)]
             token = dice.choice(wanted or (closing if closing and dice.random() < 0.4 else allowed))
             yield token

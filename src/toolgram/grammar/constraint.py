@@ -42,7 +42,6 @@ class Constraint:
     _bound: dict[tuple[tuple[str, int], ...], Constraint] = field(
         default_factory=dict[tuple[tuple[str, int], ...], "Constraint"], init=False, repr=False, compare=False
     )
-
     _ended: dict[tuple[str, ...], Constraint] = field(
         default_factory=dict[tuple[str, ...], "Constraint"], init=False, repr=False, compare=False
     )

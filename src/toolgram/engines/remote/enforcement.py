@@ -18,9 +18,8 @@ from toolgram.grammar.matcher import Matcher
 WORD = "qzxj"
 PROBE = Constraint(Grammar({"root": choice(WORD, seq("zqjx", Text(("</q>",)), "</q>"))}))
 """With text up to a mark, which not every version of an engine can read."""
-
-
 ENDING = Constraint(Grammar({"root": Literal(WORD)}))
+"""With one way to its end."""
 
 
 class NotEnforced(EngineError):
@@ -41,8 +40,7 @@ async def keeps_to_grammars(http: Http, body: Mapping[str, Any]) -> bool:
 async def ends_with(http: Http, body: Mapping[str, Any], token: int) -> AsyncGenerator[bool, None]:
     """Whether a server lets a grammar end with a token, which it is told to want more than any other.
 
-    `body` has its model, and `ENDING` as the server takes it. Raises as
-    `keeps_to_grammars` does.
+    `body` has its model, and `ENDING` as the server takes it. Raises as `keeps_to_grammars` does.
     """
     asked = {"prompt": "1 + 1 =", **options(Sampling(max_tokens=16, logit_bias={token: 100.0})), **body}
     asked |= {"stop_token_ids": [token], "return_token_ids": True}

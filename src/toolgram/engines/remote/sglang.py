@@ -64,8 +64,9 @@ class Sglang(OpenAICompletions):
             return {}
         await self.check_enforced()
         if isinstance(constraint, Constraint):
-            constraint = constraint.ended(ends)
-            constraint = await in_thread(constraint.bind, await self._known(constraint.markers))
+            known = await self._known((*constraint.markers, *ends))
+            constraint = constraint.ended(text for text in ends if text in known)
+            constraint = await in_thread(constraint.bind, known)
         return {"ebnf": await in_thread(constraint.grammar.to, self._dialect)}
 
     async def _known(self, texts: Iterable[str]) -> dict[str, int]:

@@ -136,14 +136,20 @@ class Vllm:
         self._enforcing.add(http)
 
     async def _barred(self, ends: Sequence[str]) -> list[str]:
-        """Those of these tokens that a grammar cannot end with, as none but the tokenizer's can before #49227."""
+        """Those of these tokens that a grammar cannot end with, as none but the tokenizer's can before #49227.
+
+        A server that may not be asked so (speculative decoding knows no `logit_bias`) is taken for one that bars them.
+        """
         known = await self._tokens.known(ends)
         for token in known.values():
             if token not in self._ending:
                 body = {**self._model, "structured_outputs": await self._constrained(ENDING)}
                 asking = self._upstreams.run("", partial(ends_with, body=body, token=token))
-                async with aclosing(asking) as answers:
-                    self._ending[token] = await anext(answers)
+                try:
+                    async with aclosing(asking) as answers:
+                        self._ending[token] = await anext(answers)
+                except Refused:
+                    self._ending[token] = False
         return [text for text, token in known.items() if not self._ending[token]]
 
     async def _constrained(self, constraint: SupportsGrammar) -> Json:
