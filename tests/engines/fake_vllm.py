@@ -280,7 +280,7 @@ class FakeVllm:
     def _constrained(
         self, masks: Generator[Mask, int, None], dice: random.Random, ends: set[int], bias: Mapping[int, float]
     ) -> Generator[int, None, None]:
-        """Any token that may come, but rather one that comes to an end, and an end with a bias towards it before all."""
+        """Any token that may come, but rather one that comes to an end; before all an end with a bias towards it."""
         mask = masks.send(None)  # type: ignore[arg-type] - how a generator is begun
         while True:
             allowed = sorted({*np.flatnonzero(mask).tolist(), *(ends if mask[self.end] else ())})
