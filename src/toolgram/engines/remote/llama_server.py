@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import replace
 from sys import getsizeof
@@ -76,9 +76,7 @@ class LlamaServer:
         ids = await self._tokens.ids(prompt)
         known = await self._tokens.known(sampling.ends)
         ends = frozenset(known.values())
-        if isinstance(constraint, Constraint):  # else a grammar ends with what the server takes for an end alone
-            constraint = constraint.ended(known)
-        body = {**self._named, "prompt": ids, **_options(sampling), **await self._constrained(constraint)}
+        body = {**self._named, "prompt": ids, **_options(sampling), **await self._constrained(constraint, known)}
         said = 0
         held: Chunk | None = None
         try:
@@ -134,7 +132,7 @@ class LlamaServer:
                 reason = f"{self._http.url}: /tokenize does not answer as llama-server's does: it is of another kind"
                 raise EngineError(reason)
 
-    async def _constrained(self, constraint: SupportsGrammar | None) -> Json:
+    async def _constrained(self, constraint: SupportsGrammar | None, ends: Iterable[str]) -> Json:
         preserved = list(self._tokens.seen)
         if constraint is None:
             return {"preserved_tokens": preserved}
@@ -142,6 +140,8 @@ class LlamaServer:
         if isinstance(constraint, Constraint):
             tokens = await self._tokens.known(constraint.markers)
             constraint = await in_thread(constraint.bind, tokens)
+            # As text, which tokens of that text match, too: a server of 2025 reads no ids of tokens (llama.cpp#17816).
+            constraint = constraint.ended(ends)
             preserved = list(self._tokens.seen)  # the text of others is not shown
             if constraint.trigger is not None:
                 triggers = [{"type": _WORD_TRIGGER, "value": constraint.trigger}]
