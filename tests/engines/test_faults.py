@@ -134,9 +134,16 @@ def test_a_server_that_has_just_spoken_and_is_silent_now_is_busy(monkeypatch: py
     async def count(_request: Request) -> Response:
         return JSONResponse({"count": 1})
 
+    async def defect(_request: Request) -> Response:
+        return Response(status_code=500)
+
     async def check(url: str) -> None:
         server = Http(url)
         with pytest.raises(Silent):  # nothing was ever heard of it
+            await server.check("/health")
+        with pytest.raises(Unavailable):
+            await server.post("/defect", {})
+        with pytest.raises(Silent):  # an error is no sign of life
             await server.check("/health")
         await server.post("/count", {})
         await server.check("/health")
@@ -144,7 +151,8 @@ def test_a_server_that_has_just_spoken_and_is_silent_now_is_busy(monkeypatch: py
         with pytest.raises(Silent):
             await server.check("/health")
 
-    with serving(Starlette(routes=[Route("/health", health), Route("/count", count, methods=["POST"])])) as url:
+    posted = [Route(f"/{to.__name__}", to, methods=["POST"]) for to in (count, defect)]
+    with serving(Starlette(routes=[Route("/health", health), *posted])) as url:
         asyncio.run(check(url))
 
 

@@ -57,3 +57,44 @@ def test_a_turn_ends_with_what_opens_results(name: str, end: str, opener: str, c
 def test_a_turn_that_ends_before_them_does_not(name: str) -> None:
     made = plan(name)
     assert made.stop == toolgram.ChatTemplate.from_file(TEMPLATES / f"{name}.jinja").capabilities.stop
+
+
+CALLS = (
+    "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}"
+    "{% if m.role == 'tool' %}RESULT{{ m.content }}<|done|>{% else %}<|{{ m.role }}|>{{ m.content or '' }}"
+    "{% for c in m.tool_calls or [] %}"
+    """<tool_call>\n{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>"""
+    "CLOSER{% endfor %}{% if not m.tool_calls %}<|end|>{% endif %}{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("result", "closer", "stop"),
+    [
+        ("<|result|>", "", ("<|end|>", "<|result|>")),
+        ("<|result|>", "<|eoc|>", ("<|end|>",)),  # each call is closed with it
+        ("<tool_call>result: ", "", ("<|end|>",)),  # so begins a call, too
+        ("<tool_response>", "", ("<|end|>",)),  # it may be meant as text, as no control token of this model's may
+        ("Result: <|result|>", "", ("<|end|>",)),
+    ],
+)
+def test_what_opens_results_is_told_from_what_is_a_part_of_calls(
+    result: str, closer: str, stop: tuple[str, ...]
+) -> None:
+    source = CALLS.replace("RESULT", result).replace("CLOSER", closer)
+    made = toolgram.plan(ASKED, toolgram.ChatTemplate(source))
+    assert (made.style.name, made.stop) == ("hermes", stop)
+
+
+@pytest.mark.parametrize("name", ["google-gemma-4-31B-it", "GLM-4.6"])
+@pytest.mark.parametrize("style", ["compact", "long", "functionary_v3", "mistral_small", "harmony"])
+def test_calls_of_another_style_end_otherwise(name: str, style: str) -> None:
+    template = toolgram.ChatTemplate.from_file(TEMPLATES / f"{name}.jinja")
+    assert toolgram.plan(ASKED, template, style=style).stop == template.capabilities.stop
+
+
+def test_what_begins_messages_does_not_end_a_turn() -> None:
+    source = (TEMPLATES / "openai-gpt-oss-120b.jinja").read_text()
+    made = toolgram.plan(ASKED, toolgram.ChatTemplate(source.replace("<|call|>", "")))
+    assert (made.style.name, made.stop) == ("harmony", ("<|return|>",))

@@ -66,7 +66,9 @@ class Constraint:
         if not (ends := tuple(ends)):
             return self
         if ends not in self._ended:
-            self._ended[ends] = Constraint(replace(self.grammar, rules=_ended(self.grammar.rules, ends)), self.trigger)
+            self._ended[ends] = Constraint(
+                replace(self.grammar, rules=_with_end(self.grammar.rules, ends)), self.trigger
+            )
         return self._ended[ends]
 
     def lazy(self) -> Constraint:
@@ -109,7 +111,7 @@ def _parts(expr: Expr) -> Iterator[Expr]:
         yield from _parts(child)
 
 
-def _ended(rules: Rules, ends: tuple[str, ...]) -> Rules:
+def _with_end(rules: Rules, ends: tuple[str, ...]) -> Rules:
     """The rules with one of these markers or none at their end."""
     if any("root" in names_in(expr) for expr in rules.values()):  # which is no end where it is inside of itself
         names = {"root": fresh("turn", rules)}

@@ -10,9 +10,9 @@ from functools import lru_cache
 from toolgram.conversation.events import Finish, ToolCallStart, Unreadable
 from toolgram.conversation.message import Message, ToolCall
 from toolgram.styles.base import ToolStyle
-from toolgram.styles.probes import CONTENT, NEXT, ONE, RESULT, CallProbe, TurnProbe, rendered
+from toolgram.styles.probes import CONTENT, NEXT, ONE, RESULT, TWO, CallProbe, TurnProbe, rendered
 from toolgram.template.chat_template import ChatTemplate
-from toolgram.template.markers import MARKER
+from toolgram.template.markers import CONTROL, MARKER
 from toolgram.wire import format as wire
 from toolgram.wire.program import compile_format
 from toolgram.wire.reader import Reader
@@ -163,24 +163,43 @@ def stops(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
     found = (*template.capabilities.stop, *opens_results(template, style))
     if not any(stop in marks for stop in found):
         return found
-    between = _between(template)
+    between = _before_the_next(template)
     return tuple(between.rstrip() if between.startswith(stop) and stop in marks else stop for stop in found)
 
 
 @lru_cache(maxsize=512)
 def opens_results(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
-    """What opens the results of calls, where a template writes it right behind them: a turn of calls ends with that.
+    """The control token that a template writes right behind calls, before their results: a turn of calls ends with it.
 
-    As in the templates of GLM (`<|observation|>`) and Gemma 4 (`<|tool_response>`), whose models generate these.
+    As in the templates of GLM (`<|observation|>`) and Gemma 4 (`<|tool_response>`), whose models generate these. None
+    where the turn ends before it, or where it is a part of the calls, as what each of several is closed with.
     """
-    shown = rendered(template, TurnProbe((ONE,)), ending="results") or ""
     written = write_freely(style.wire, Message(tool_calls=(ToolCall(ONE.name, ONE.text, ONE.id),))) or ""
-    *_, last = map(str, ONE.arguments.values())
-    behind, closing = (_SPACE.sub("", text.partition(RESULT)[0].rpartition(last)[2]) for text in (shown, written))
-    if not closing or not behind.startswith(closing) or any(stop in behind for stop in template.capabilities.stop):
+    one, both = (rendered(template, TurnProbe(calls), ending="results") or "" for calls in ((ONE,), (ONE, TWO)))
+    closing, behind = (_between(text.partition(RESULT)[0], _last(ONE)) for text in (written, one))
+    found = MARKER.match(behind, len(closing)) if closing and behind.startswith(closing) else None
+    stops = template.capabilities.stop
+    if found is None or any(stop in behind for stop in stops):
         return ()
-    opener = MARKER.match(behind, len(closing))
-    return () if opener is None else (opener[0],)
+    opener, separator = found[0], _between(both.partition(RESULT)[0], _last(ONE), _last(TWO))
+    is_text = any(map(CONTROL.fullmatch, stops)) and not CONTROL.fullmatch(opener)  # the model's tokens look otherwise
+    of_calls = opener in separator or any(opener in mark or mark in opener for mark in style.wire.marks)
+    return () if is_text or of_calls else (opener,)
+
+
+def _last(call: CallProbe) -> str:
+    """The last argument of a call, which is a number: it looks the same however a template escapes."""
+    *_, last = call.arguments.values()
+    return str(last)
+
+
+def _between(text: str, first: str, second: str = "") -> str:
+    """What stands behind a word, up to another or to the end, without white space, which templates write irregularly.
+
+    Nothing where a word is not there.
+    """
+    before = text.rpartition(second)[0] if second else text
+    return _SPACE.sub("", before.rpartition(first)[2]) if first in before else ""
 
 
 @lru_cache(maxsize=256)
@@ -189,7 +208,7 @@ def promise(template: ChatTemplate, style: ToolStyle) -> tuple[str, str] | None:
 
     That is all up to the next user's text. None where an answer's end is told from a call.
     """
-    between, written = _between(template), write_freely(style.wire, Message(CONTENT))
+    between, written = _before_the_next(template), write_freely(style.wire, Message(CONTENT))
     mark = next((mark for mark in style.wire.marks if between.startswith(mark)), None)
     if mark is None or written is None or not written.endswith(CONTENT):
         return None
@@ -198,7 +217,7 @@ def promise(template: ChatTemplate, style: ToolStyle) -> tuple[str, str] | None:
     return None if isinstance(end, Finish) and end.complete else (mark, between.removeprefix(mark))
 
 
-def _between(template: ChatTemplate) -> str:
+def _before_the_next(template: ChatTemplate) -> str:
     """What a template writes between an answer and the next user's text; "" where it refuses the conversation."""
     shown = rendered(template, TurnProbe((), CONTENT), ending="next")
     return "" if shown is None else shown.rpartition(CONTENT)[2].partition(NEXT)[0]

@@ -1,8 +1,8 @@
-"""Whether a server keeps to grammars, and what may end one: it is told to write what no model writes by itself."""
+"""Whether a server keeps to grammars: it is told to write what no model writes by itself."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -12,14 +12,12 @@ from toolgram.engines.remote.http import Http
 from toolgram.errors import EngineError
 from toolgram.grammar.constraint import Constraint
 from toolgram.grammar.grammar import Grammar
-from toolgram.grammar.ir import Literal, Text, choice, seq
+from toolgram.grammar.ir import Text, choice, seq
 from toolgram.grammar.matcher import Matcher
 
 WORD = "qzxj"
 PROBE = Constraint(Grammar({"root": choice(WORD, seq("zqjx", Text(("</q>",)), "</q>"))}))
 """With text up to a mark, which not every version of an engine can read."""
-ENDING = Constraint(Grammar({"root": Literal(WORD)}))
-"""With one way to its end."""
 
 
 class NotEnforced(EngineError):
@@ -35,15 +33,3 @@ async def keeps_to_grammars(http: Http, body: Mapping[str, Any]) -> bool:
     async with aclosing(completion(http, asked, Counted(()))) as chunks:
         text = "".join([chunk.text async for chunk in chunks])
     return bool(text) and Matcher(PROBE.grammar.rules).viable(text)
-
-
-async def ends_with(http: Http, body: Mapping[str, Any], token: int) -> AsyncGenerator[bool, None]:
-    """Whether a server lets a grammar end with a token, which it is told to want more than any other.
-
-    `body` has its model, and `ENDING` as the server takes it. Raises as `keeps_to_grammars` does.
-    """
-    asked = {"prompt": "1 + 1 =", **options(Sampling(max_tokens=16, logit_bias={token: 100.0})), **body}
-    asked |= {"stop_token_ids": [token], "return_token_ids": True}
-    async with aclosing(completion(http, asked, Counted(()))) as chunks:
-        said = [each async for chunk in chunks for each in chunk.tokens]
-    yield said[-1:] == [token]

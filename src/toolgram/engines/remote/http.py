@@ -24,7 +24,7 @@ from toolgram.errors import EngineError, PromptTooLong
 Json = dict[str, Any]
 CHECK_SECONDS = 2.0  # that a server has to say whether it is well
 _LATELY = 15.0  # seconds; one that spoke to us since then and is silent now is busy
-_KEPT_SECONDS = 3.0  # llama-server and uvicorn close what is idle for 5, and a request may be on its way by then
+_KEPT_SECONDS = 3.0  # vLLM and SGLang (uvicorn) close what is idle for 5, and a request may be on its way by then
 _CONNECT_SECONDS = 10.0
 _MOST_SHOWN = 1000  # characters of a server's complaint
 _LONGEST_LINE = 1 << 24  # bytes
@@ -95,7 +95,7 @@ class Http:
         self._heard = -math.inf
 
     async def check(self, path: str) -> None:
-        """Raises EngineError unless the server says at `path` that it is well, or is at work: it has spoken lately."""
+        """Raises EngineError unless the server says at `path` that it is well, or is at work: it answered lately."""
         try:
             await self.get(path, timeout=CHECK_SECONDS)
         except Silent:
@@ -129,7 +129,8 @@ class Http:
             response = await self._client.get(self.url + path, timeout=timeout)
         except httpx2.HTTPError as error:
             raise self._unreachable(error) from error
-        self._heard = time.monotonic()
+        if response.is_success:
+            self._heard = time.monotonic()
         return response
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Json:
@@ -138,9 +139,9 @@ class Http:
             response = await self._client.post(self.url + path, json=body)
         except httpx2.HTTPError as error:
             raise self._unreachable(error) from error
-        self._heard = time.monotonic()
         if response.is_error:
             raise self._refusal(response.status_code, response.content)
+        self._heard = time.monotonic()
         return self._object(response.content)
 
     async def events(self, path: str, body: Mapping[str, Any]) -> AsyncGenerator[Json, None]:

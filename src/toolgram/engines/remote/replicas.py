@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from toolgram.engines.remote.http import CHECK_SECONDS, Http, Unavailable
+from toolgram.engines.remote.http import Http, Unavailable
 from toolgram.errors import EngineError
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class _Server:
     async def check(self) -> None:
         """Ask whether it is well again."""
         try:
-            await self.http.get("/health", timeout=CHECK_SECONDS)
+            await self.http.check("/health")
         except EngineError:
             self.fails()
         else:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from toolgram.engines.base import BrokenOff, Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.remote.completions import Counted, completion, options
-from toolgram.engines.remote.enforcement import ENDING, PROBE, NotEnforced, ends_with, keeps_to_grammars
+from toolgram.engines.remote.enforcement import PROBE, NotEnforced, keeps_to_grammars
 from toolgram.engines.remote.http import Http, Json, Refused, understood
 from toolgram.engines.remote.replicas import Upstreams
 from toolgram.engines.remote.tokenizer import ServerTokens
@@ -31,7 +31,6 @@ class Vllm:
 
     Before the first grammar each server is asked to write a few characters under one: a vLLM that was started with
     `--reasoning-parser` enforces none on what it takes for reasoning, and one before 0.11 ignores them, without a word.
-    Then one is asked whether a grammar may end with the tokens that end turns: those that it bars are in the grammar.
     """
 
     def __init__(
@@ -47,7 +46,6 @@ class Vllm:
         addresses = [url.rstrip("/").removesuffix("/v1") for url in urls]
         self._servers = [Http(url, api_key=api_key, timeout=timeout) for url in addresses]
         self._enforcing = set[Http]()
-        self._ending = dict[int, bool]()  # whether a token ends grammars
         self._upstreams = Upstreams(self._servers)
         self._tokens = ServerTokens(self._encode)
         self._model: Json = {} if model is None else {"model": model}
@@ -71,19 +69,21 @@ class Vllm:
         if self._context is not None:  # more than that is refused, and without a number vLLM writes 16 tokens
             room = self._context - len(ids)
             sampling = replace(sampling, max_tokens=min(sampling.max_tokens or room, room))
+        ends = await self._tokens.known(sampling.ends)
         body = {
             **self._model,
             "prompt": ids,
             **options(sampling),
             "stop": list(sampling.stop),
-            "stop_token_ids": list((await self._tokens.known(sampling.ends)).values()),
+            "stop_token_ids": list(ends.values()),
             "skip_special_tokens": False,
             "spaces_between_special_tokens": False,
             "return_token_ids": True,
         }
         if constraint is not None:
+            # With guidance, and before vllm-project/vllm#49227, a grammar can end with the tokenizer's end token alone.
             if isinstance(constraint, Constraint):
-                constraint = constraint.ended(await self._barred(sampling.ends))
+                constraint = constraint.ended(ends)
             body["structured_outputs"] = await self._constrained(constraint)
         text = "".join(text for text, _ in prompt)
         counted = Counted(ids)  # of one attempt: there is another one before the first token alone
@@ -134,23 +134,6 @@ class Vllm:
                 "one before 0.11, and a proxy between, may leave them unread"
             )
         self._enforcing.add(http)
-
-    async def _barred(self, ends: Sequence[str]) -> list[str]:
-        """Those of these tokens that a grammar cannot end with, as none but the tokenizer's can before #49227.
-
-        A server that may not be asked so (speculative decoding knows no `logit_bias`) is taken for one that bars them.
-        """
-        known = await self._tokens.known(ends)
-        for token in known.values():
-            if token not in self._ending:
-                body = {**self._model, "structured_outputs": await self._constrained(ENDING)}
-                asking = self._upstreams.run("", partial(ends_with, body=body, token=token))
-                try:
-                    async with aclosing(asking) as answers:
-                        self._ending[token] = await anext(answers)
-                except Refused:
-                    self._ending[token] = False
-        return [text for text, token in known.items() if not self._ending[token]]
 
     async def _constrained(self, constraint: SupportsGrammar) -> Json:
         if isinstance(constraint, Constraint):
