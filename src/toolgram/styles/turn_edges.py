@@ -178,11 +178,11 @@ def opens_results(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
     one, both = (rendered(template, TurnProbe(calls), ending="results") or "" for calls in ((ONE,), (ONE, TWO)))
     closing, behind = (_between(text.partition(RESULT)[0], _last(ONE)) for text in (written, one))
     found = MARKER.match(behind, len(closing)) if closing and behind.startswith(closing) else None
-    stops = template.capabilities.stop
-    if found is None or any(stop in behind for stop in stops):
+    ends = [_SPACE.sub("", stop) for stop in template.capabilities.stop]
+    if found is None or any(end in behind for end in ends):
         return ()
     opener, separator = found[0], _between(both.partition(RESULT)[0], _last(ONE), _last(TWO))
-    is_text = any(map(CONTROL.fullmatch, stops)) and not CONTROL.fullmatch(opener)  # the model's tokens look otherwise
+    is_text = any(map(CONTROL.fullmatch, ends)) and not CONTROL.fullmatch(opener)  # the model's tokens look otherwise
     of_calls = opener in separator or any(opener in mark or mark in opener for mark in style.wire.marks)
     return () if is_text or of_calls else (opener,)
 
