@@ -18,7 +18,7 @@ from toolgram.engines.remote.sglang import Sglang
 from toolgram.engines.remote.vllm import Vllm
 from toolgram.grammar.constraint import Constraint
 from toolgram.grammar.grammar import Grammar
-from toolgram.grammar.ir import Ref, chars, optional, repeat, seq
+from toolgram.grammar.ir import Ref, Token, chars, optional, repeat, seq
 
 OTHER = next(text for text in SPECIAL if text != "<|im_end|>")
 WORDS = Constraint(Grammar({"root": repeat(chars((97, 122)), 1)}))
@@ -64,12 +64,13 @@ def test_sglang_is_sent_the_ends(backend: str) -> None:
     assert [len(text) for text in texts] == [1] * 8
 
 
-def test_a_llama_server_takes_them_too() -> None:
+def test_a_llama_server_lets_a_turn_of_tokens_end() -> None:
+    """One without tokens of its own may go to a server that reads none, and an end as text could be spelled."""
+    marked = Constraint(Grammar({"root": seq(Token("<file_sep>"), WORDS.grammar.rules["root"])}))
     with llama_server() as (url, _):
         tokenized = httpx2.post(f"{url}/tokenize", json={"content": "<|im_start|>", "parse_special": True})
         (end,) = tokenized.json()["tokens"]
-        chunks = said(LlamaServer(url), WORDS, ends=("<|im_start|>",), logit_bias={end: 100.0})
-    first, *_, last = chunks
-    assert WORDS.grammar.accepts(first.text)
-    assert "".join(chunk.text for chunk in chunks) == first.text
-    assert last.finish == "stop"
+        marker, *words, last = said(LlamaServer(url), marked, ends=("<|im_start|>",), logit_bias={end: 100.0})
+    assert marker.text == "<file_sep>"
+    assert WORDS.grammar.accepts("".join(chunk.text for chunk in words))
+    assert (last.usage and last.usage.completion_tokens, last.finish) == (3, "stop")

@@ -58,7 +58,7 @@ class Constraint:
         return self._bound[ids]
 
     def ended(self, ends: Iterable[str]) -> Constraint:
-        """The same constraint, but that one of these markers may stand at its end: as text, unless it is bound then.
+        """The same constraint, but that one of these markers may stand at its end; to be bound after that.
 
         For engines that let a grammar end with the tokenizer's end token alone: where the model's turns end with
         another one, that would be barred, and the model led on.

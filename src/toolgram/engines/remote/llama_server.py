@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from sys import getsizeof
@@ -132,16 +132,16 @@ class LlamaServer:
                 reason = f"{self._http.url}: /tokenize does not answer as llama-server's does: it is of another kind"
                 raise EngineError(reason)
 
-    async def _constrained(self, constraint: SupportsGrammar | None, ends: Iterable[str]) -> Json:
+    async def _constrained(self, constraint: SupportsGrammar | None, ends: Mapping[str, int]) -> Json:
         preserved = list(self._tokens.seen)
         if constraint is None:
             return {"preserved_tokens": preserved}
         lazy: Json = {}
         if isinstance(constraint, Constraint):
             tokens = await self._tokens.known(constraint.markers)
-            constraint = await in_thread(constraint.bind, tokens)
-            # As text, which tokens of that text match, too: a server of 2025 reads no ids of tokens (llama.cpp#17816).
-            constraint = constraint.ended(ends)
+            # Beside other ids of tokens, which a server of 2025 does not read (llama.cpp#17816); as text it is spelled.
+            constraint = constraint.ended(ends if tokens else ())
+            constraint = await in_thread(constraint.bind, {**tokens, **ends})
             preserved = list(self._tokens.seen)  # the text of others is not shown
             if constraint.trigger is not None:
                 triggers = [{"type": _WORD_TRIGGER, "value": constraint.trigger}]
