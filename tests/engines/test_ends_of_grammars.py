@@ -12,7 +12,7 @@ from engines.fake_sglang import FakeSglang
 from engines.fake_vllm import FakeVllm, serving
 from engines.peers import llama_server
 from engines.small_tokenizer import SPECIAL
-from toolgram.engines.base import Chunk, Engine, Sampling
+from toolgram.engines.base import Chunk, Sampling
 from toolgram.engines.remote.llama_server import LlamaServer
 from toolgram.engines.remote.sglang import Sglang
 from toolgram.engines.remote.vllm import Vllm
@@ -25,13 +25,13 @@ WORDS = Constraint(Grammar({"root": repeat(chars((97, 122)), 1)}))
 ITSELF = Constraint(Grammar({"root": seq("(", optional(Ref("root")), ")")}))
 
 
-def said(engine: Engine, constraint: Constraint, **sampling: Any) -> list[Chunk]:
+def said(engine: LlamaServer | Sglang | Vllm, constraint: Constraint, **sampling: Any) -> list[Chunk]:
     """What an engine says that wants to end the turn."""
 
     async def chunks() -> list[Chunk]:
         asked = engine.generate((("Hi.", True),), constraint, Sampling(max_tokens=40, **sampling))
         found = [chunk async for chunk in asked]
-        await engine.aclose()  # type: ignore[attr-defined] - all that are used here have it
+        await engine.aclose()
         return found
 
     return asyncio.run(chunks())

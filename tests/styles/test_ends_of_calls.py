@@ -12,7 +12,7 @@ from toolgram import Message, ToolCall
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "shared" / "templates"
 
-pytestmark = pytest.mark.skipif(not TEMPLATES.exists(), reason=f"there are no templates at {TEMPLATES}")
+real = pytest.mark.skipif(not TEMPLATES.exists(), reason=f"there are no templates at {TEMPLATES}")
 
 ASKED = {"messages": [{"role": "user", "content": "Rain in Oslo?"}], "tools": [tool("get_weather", WEATHER)]}
 
@@ -21,6 +21,7 @@ def plan(name: str, **more: object) -> toolgram.Plan:
     return toolgram.plan({**ASKED, **more}, toolgram.ChatTemplate.from_file(TEMPLATES / f"{name}.jinja"))
 
 
+@real
 @pytest.mark.parametrize(
     ("name", "end", "opener", "call"),
     [
@@ -53,6 +54,7 @@ def test_a_turn_ends_with_what_opens_results(name: str, end: str, opener: str, c
     assert [made.constraint.grammar.accepts(text) for text in ("It rains.", f"It{opener}")] == [True, False]
 
 
+@real
 @pytest.mark.parametrize("name", ["Qwen3-Coder", "Kimi-K3", "openai-gpt-oss-120b", "google-gemma-4-31B-it-interleaved"])
 def test_a_turn_that_ends_before_them_does_not(name: str) -> None:
     made = plan(name)
@@ -87,6 +89,7 @@ def test_what_opens_results_is_told_from_what_is_a_part_of_calls(
     assert (made.style.name, made.stop) == ("hermes", stop)
 
 
+@real
 @pytest.mark.parametrize("name", ["google-gemma-4-31B-it", "GLM-4.6"])
 @pytest.mark.parametrize("style", ["compact", "long", "functionary_v3", "mistral_small", "harmony"])
 def test_calls_of_another_style_end_otherwise(name: str, style: str) -> None:
@@ -94,6 +97,7 @@ def test_calls_of_another_style_end_otherwise(name: str, style: str) -> None:
     assert toolgram.plan(ASKED, template, style=style).stop == template.capabilities.stop
 
 
+@real
 def test_what_begins_messages_does_not_end_a_turn() -> None:
     source = (TEMPLATES / "openai-gpt-oss-120b.jinja").read_text()
     made = toolgram.plan(ASKED, toolgram.ChatTemplate(source.replace("<|call|>", "")))

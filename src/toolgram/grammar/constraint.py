@@ -27,6 +27,9 @@ from toolgram.grammar.ir import (
 )
 from toolgram.grammar.walk import fresh, names_in, renamed
 
+_Binding = tuple[tuple[tuple[str, int], ...], tuple[Token, ...]]
+"""The markers that are tokens, and the tokens that may stand at the end."""
+
 
 @dataclass(frozen=True)
 class Constraint:
@@ -39,37 +42,24 @@ class Constraint:
     grammar: Grammar
     trigger: str | None = None
     _lazy: Callable[[], Constraint] | None = field(default=None, repr=False, compare=False)
-    _bound: dict[tuple[tuple[str, int], ...], Constraint] = field(
-        default_factory=dict[tuple[tuple[str, int], ...], "Constraint"], init=False, repr=False, compare=False
-    )
-    _ended: dict[tuple[str, ...], Constraint] = field(
-        default_factory=dict[tuple[str, ...], "Constraint"], init=False, repr=False, compare=False
+    _bound: dict[_Binding, Constraint] = field(
+        default_factory=dict["_Binding", "Constraint"], init=False, repr=False, compare=False
     )
 
-    def bind(self, vocabulary: Mapping[str, int]) -> Constraint:
+    def bind(self, vocabulary: Mapping[str, int], ends: Iterable[str] = ()) -> Constraint:
         """The same constraint with each marker that is one token of the vocabulary written as that token.
 
-        `vocabulary` maps the text of special tokens to their ids.
+        `vocabulary` maps the text of special tokens to their ids. Each of `ends` that is in it may stand at the end:
+        for engines that let a grammar end with an end token of their own alone, where the model's turns end with
+        another one; that would be barred, and the model led on.
         """
         ids = tuple((text, vocabulary[text]) for text in self.markers if text in vocabulary)
-        if ids not in self._bound:
+        last = tuple(Token(text, vocabulary[text]) for text in ends if text in vocabulary)
+        if (ids, last) not in self._bound:
             rules = {name: _bound(expr, dict(ids)) for name, expr in self.grammar.rules.items()}
-            self._bound[ids] = Constraint(replace(self.grammar, rules=rules), self.trigger)
-        return self._bound[ids]
-
-    def ended(self, ends: Iterable[str]) -> Constraint:
-        """The same constraint, but that one of these markers may stand at its end; to be bound after that.
-
-        For engines that let a grammar end with the tokenizer's end token alone: where the model's turns end with
-        another one, that would be barred, and the model led on.
-        """
-        if not (ends := tuple(ends)):
-            return self
-        if ends not in self._ended:
-            self._ended[ends] = Constraint(
-                replace(self.grammar, rules=_with_end(self.grammar.rules, ends)), self.trigger
-            )
-        return self._ended[ends]
+            rules = _ended(rules, choice(*last)) if last else rules
+            self._bound[ids, last] = Constraint(replace(self.grammar, rules=rules), self.trigger)
+        return self._bound[ids, last]
 
     def lazy(self) -> Constraint:
         """The same constraint, but that it begins with the first call, at its trigger; to be bound after that.
@@ -111,13 +101,13 @@ def _parts(expr: Expr) -> Iterator[Expr]:
         yield from _parts(child)
 
 
-def _with_end(rules: Rules, ends: tuple[str, ...]) -> Rules:
-    """The rules with one of these markers or none at their end."""
+def _ended(rules: Rules, end: Expr) -> dict[str, Expr]:
+    """The rules with an end or none behind all that they match."""
     if any("root" in names_in(expr) for expr in rules.values()):  # which is no end where it is inside of itself
         names = {"root": fresh("turn", rules)}
         rules = {names.get(name, name): renamed(expr, names) for name, expr in rules.items()}
-        return {"root": seq(Ref(names["root"]), optional(choice(*map(Token, ends)))), **rules}
-    return {**rules, "root": seq(rules["root"], optional(choice(*map(Token, ends))))}
+        return {"root": seq(Ref(names["root"]), optional(end)), **rules}
+    return {**rules, "root": seq(rules["root"], optional(end))}
 
 
 def _bound(expr: Expr, vocabulary: Mapping[str, int]) -> Expr:

@@ -284,7 +284,7 @@ def _plan_of(
         style=chosen,
         why=why,
         constraint=_constraint(turn) if constrained else None,
-        stop=ends if spec.calls == "none" else stops(template, chosen),
+        stop=ends if spec.calls == "none" else stops(template, chosen, ends),
         left_out=tuple(placed(checked.places, at) for at in (*unshown, *prompt.left_out)),
         _prompt=prompt,
         _turn=turn,

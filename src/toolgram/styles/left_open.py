@@ -8,15 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from toolgram.conversation.message import Message, ToolCall
 from toolgram.styles.base import ToolStyle
 from toolgram.styles.detect import fit
-from toolgram.styles.probes import ONE
-from toolgram.styles.turn_edges import shown_turn
+from toolgram.styles.turn_edges import ONE_CALL, shown_turn
 from toolgram.template.chat_template import ChatTemplate
 from toolgram.wire.format import Call, Many, Mark, Node, Opt, Seq, WireFormat, holds, rebuild
-
-_ONE_CALL = Message(tool_calls=(ToolCall(ONE.name, ONE.text, ONE.id),))
 
 
 @lru_cache(maxsize=256)
@@ -28,7 +24,7 @@ def that_leaves_open(style: ToolStyle, template: ChatTemplate) -> ToolStyle:
     closer = _closer(style.wire.turn)
     if closer is None or style.is_generic or not template.capabilities.supports_tool_calls or not fit(template, style):
         return style
-    shown = shown_turn(template, _ONE_CALL)
+    shown = shown_turn(template, ONE_CALL)
     if not shown.spans or closer.text in shown.rendered:
         return style
     own_ways = style.own_ways and _left_open(style.own_ways, closer)

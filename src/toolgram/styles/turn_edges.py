@@ -21,6 +21,7 @@ from toolgram.wire.writer import write_freely
 _MOST_CUTS = 3
 
 
+ONE_CALL = Message(tool_calls=(ToolCall(ONE.name, ONE.text, ONE.id),))
 _MARK = re.compile(r"[<\[\]>]")
 _SPACE = re.compile(r"\s+")
 
@@ -154,17 +155,16 @@ def _before_stop(text: str, begin: int, end: int, stops: tuple[str, ...]) -> tup
 
 
 @lru_cache(maxsize=512)
-def stops(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
-    """The strings at which a turn ends.
+def stops(template: ChatTemplate, style: ToolStyle, ends: tuple[str, ...]) -> tuple[str, ...]:
+    """The strings at which a turn with these ends is stopped.
 
-    A stop that is also a mark of the style cannot tell the end from a call; what opens the next user's turn can.
+    An end that is also a mark of the style cannot tell the end from a call; what opens the next user's turn can.
     """
     marks = style.wire.marks
-    found = (*template.capabilities.stop, *opens_results(template, style))
-    if not any(stop in marks for stop in found):
-        return found
+    if not any(end in marks for end in ends):
+        return ends
     between = _before_the_next(template)
-    return tuple(between.rstrip() if between.startswith(stop) and stop in marks else stop for stop in found)
+    return tuple(between.rstrip() if between.startswith(end) and end in marks else end for end in ends)
 
 
 @lru_cache(maxsize=512)
@@ -174,7 +174,7 @@ def opens_results(template: ChatTemplate, style: ToolStyle) -> tuple[str, ...]:
     As in the templates of GLM (`<|observation|>`) and Gemma 4 (`<|tool_response>`), whose models generate these. None
     where the turn ends before it, or where it is a part of the calls, as what each of several is closed with.
     """
-    written = write_freely(style.wire, Message(tool_calls=(ToolCall(ONE.name, ONE.text, ONE.id),))) or ""
+    written = write_freely(style.wire, ONE_CALL) or ""
     one, both = (rendered(template, TurnProbe(calls), ending="results") or "" for calls in ((ONE,), (ONE, TWO)))
     closing, behind = (_between(text.partition(RESULT)[0], _last(ONE)) for text in (written, one))
     found = MARKER.match(behind, len(closing)) if closing and behind.startswith(closing) else None

@@ -139,9 +139,8 @@ class LlamaServer:
         lazy: Json = {}
         if isinstance(constraint, Constraint):
             tokens = await self._tokens.known(constraint.markers)
-            # Beside other ids of tokens, which a server of 2025 does not read (llama.cpp#17816); as text it is spelled.
-            constraint = constraint.ended(ends if tokens else ())
-            constraint = await in_thread(constraint.bind, {**tokens, **ends})
+            # Ends beside other tokens alone: a server of 2025 reads no ids of any (llama.cpp#17816).
+            constraint = await in_thread(constraint.bind, {**tokens, **ends}, ends if tokens else ())
             preserved = list(self._tokens.seen)  # the text of others is not shown
             if constraint.trigger is not None:
                 triggers = [{"type": _WORD_TRIGGER, "value": constraint.trigger}]

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from toolgram.engines.remote.http import Http, Unavailable
+from toolgram.engines.remote.http import CHECK_SECONDS, Http, Unavailable
 from toolgram.errors import EngineError
 
 T = TypeVar("T")
@@ -40,9 +40,9 @@ class _Server:
         self.rests_until = time.monotonic() + self.rest
 
     async def check(self) -> None:
-        """Ask whether it is well again."""
+        """Ask whether it is well again: of one that has failed, that it was a moment ago is no answer."""
         try:
-            await self.http.check("/health")
+            await self.http.get("/health", timeout=CHECK_SECONDS)
         except EngineError:
             self.fails()
         else:

@@ -65,8 +65,7 @@ class Sglang(OpenAICompletions):
         await self.check_enforced()
         if isinstance(constraint, Constraint):
             known = await self._known((*constraint.markers, *ends))
-            constraint = constraint.ended(text for text in ends if text in known)
-            constraint = await in_thread(constraint.bind, known)
+            constraint = await in_thread(constraint.bind, known, ends)
         return {"ebnf": await in_thread(constraint.grammar.to, self._dialect)}
 
     async def _known(self, texts: Iterable[str]) -> dict[str, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -81,10 +81,7 @@ class Vllm:
             "return_token_ids": True,
         }
         if constraint is not None:
-            # With guidance, and before vllm-project/vllm#49227, a grammar can end with the tokenizer's end token alone.
-            if isinstance(constraint, Constraint):
-                constraint = constraint.ended(ends)
-            body["structured_outputs"] = await self._constrained(constraint)
+            body["structured_outputs"] = await self._constrained(constraint, ends)
         text = "".join(text for text, _ in prompt)
         counted = Counted(ids)  # of one attempt: there is another one before the first token alone
         write = partial(self._written, body=body, counted=counted)
@@ -124,7 +121,7 @@ class Vllm:
             return
         try:
             enforced = await keeps_to_grammars(
-                http, {**self._model, "structured_outputs": await self._constrained(PROBE)}
+                http, {**self._model, "structured_outputs": await self._constrained(PROBE, {})}
             )
         except Refused:  # the request itself is told what is wrong
             return
@@ -135,10 +132,11 @@ class Vllm:
             )
         self._enforcing.add(http)
 
-    async def _constrained(self, constraint: SupportsGrammar) -> Json:
+    async def _constrained(self, constraint: SupportsGrammar, ends: Mapping[str, int]) -> Json:
         if isinstance(constraint, Constraint):
-            tokens = await self._tokens.known(constraint.markers)
-            constraint = await in_thread(constraint.bind, tokens)
+            # With guidance, and before vllm-project/vllm#49227, a grammar can end with the tokenizer's end token alone.
+            tokens = {**await self._tokens.known(constraint.markers), **ends}
+            constraint = await in_thread(constraint.bind, tokens, ends)
             if constraint.trigger is not None and self._dialect == "lark":
                 raise EngineError(
                     'guidance takes no trigger: send the whole constraint, or use dialect="structural_tag"'
