@@ -1,6 +1,7 @@
 """A llama-server to test with: the server object of xllamacpp, in a process of its own. Runs until its input ends.
 
-Arguments: a GGUF file, how many requests run at once, and the port (0: any). Prints the address.
+Arguments: a GGUF file, how many requests run at once, the port (0: any), and a projector, if images are shown to the
+model. Prints the address.
 """
 
 import os
@@ -12,9 +13,12 @@ import xllamacpp
 
 
 def main() -> None:
-    path, slots, port = sys.argv[1:]
+    path, slots, port, *projector = sys.argv[1:]
     params = xllamacpp.CommonParams()
     params.model.path = path
+    if projector:
+        params.mmproj.path = projector[0]
+        params.warmup = False
     params.n_parallel = int(slots)
     params.n_ctx = 2048 * int(slots)
     params.cpuparams.n_threads = 1

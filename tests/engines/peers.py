@@ -45,9 +45,9 @@ class Recorded(Replay):
 
 
 @contextmanager
-def llama_server(port: int = 0) -> Generator[tuple[str, subprocess.Popen[str]]]:
-    """The address of a llama-server in a process of its own, and the process."""
-    command = [sys.executable, str(_PROCESS), str(default_model()), str(SLOTS), str(port)]
+def llama_server(port: int = 0, *projector: Path) -> Generator[tuple[str, subprocess.Popen[str]]]:
+    """The address of a llama-server in a process of its own, and the process; with a projector it takes images."""
+    command = [sys.executable, str(_PROCESS), str(default_model()), str(SLOTS), str(port), *map(str, projector)]
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )

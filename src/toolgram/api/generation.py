@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from toolgram.api.media import marked
 from toolgram.api.results import answers_of_tools
 from toolgram.chat.guarantees import refuse_parts
 from toolgram.conversation.request import Request, placed
@@ -70,17 +71,19 @@ class Generation:
         now: datetime | None = None,
         profile: Profile | None = None,
         fits: Callable[[Parts], object] | None = None,
+        media: Collection[str] = (),
     ) -> Plan:
         """The plan with a model's template and profile; `style` is the server's, which the body's own goes before.
 
-        `fits` looks at the prompt before a grammar is made. Raises what it and `toolgram.plan` raise, with pointers
-        into the body, and InvalidRequest for an image or a sound: no engine is given one. What a tool answered has a
-        text in its place.
+        `fits` looks at the prompt before a grammar is made. `media` are the types of parts beside text that the engine
+        shows its model. Raises what it and `toolgram.plan` raise, with pointers into the body, and InvalidRequest for
+        an image or a sound that the engine is not given. What a tool answered has a text in its place.
         """
         if self.chat_template is not None:
             template, profile = self.chat_template.instead_of(template), None
-        request, left_out = _in_text(self.request)
-        made = plan_of(request, template, self.style or style, now, profile, fits)
+        request, shown = marked(self.request, media)
+        request, left_out = _in_text(request)
+        made = plan_of(request, template, self.style or style, now, profile, fits, shown)
         return replace(made, left_out=(*left_out, *made.left_out)) if left_out else made
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolgram.caching import unchanged, weighed
 from toolgram.conversation.body import ChatBody
+from toolgram.conversation.media import Media, with_media
 from toolgram.conversation.message import Message
 from toolgram.conversation.request import Request, parse_request, placed
 from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, Relaxation
@@ -231,18 +232,20 @@ def plan_of(
     now: datetime | None = None,
     profile: Profile | None = None,
     fits: Callable[[Parts], object] | None = None,
+    media: Mapping[str, Media] | None = None,
 ) -> Plan:
     """As `plan`, of a request that was checked; what is wrong with a message is told with its place in the body.
 
-    `fits` looks at the parts of the prompt, and may raise: a grammar is made only of what it lets pass.
+    `fits` looks at the parts of the prompt, and may raise: a grammar is made only of what it lets pass. Texts of the
+    request that are marks of `media` stand for these.
     """
     shown = template.with_tools if request.tools else template
     request = with_tools_in_place(request, shown)
     try:
         if profile is None or style is not None:
-            return _plan_of(request, shown, choose_style(shown, style), now, fits)
+            return _plan_of(request, shown, choose_style(shown, style), now, fits, media or {})
         profile.check(template)
-        made = _plan_of(profile.filling(request), shown, profile.choose_style(shown), now, fits)
+        made = _plan_of(profile.filling(request), shown, profile.choose_style(shown), now, fits, media or {})
     except InvalidRequest as error:
         raise InvalidRequest(placed(request.places, error.pointer), error.reason) from error
     return _without_idle_bias(made, request)
@@ -264,9 +267,11 @@ def _plan_of(
     style: tuple[ToolStyle, str],
     now: datetime | None,
     fits: Callable[[Parts], object] | None,
+    media: Mapping[str, Media],
 ) -> Plan:
     chosen, why = style
     prompt = build_prompt(checked, template, chosen, now or datetime.now())
+    prompt = replace(prompt, parts=with_media(prompt.parts, media)) if media else prompt
     if fits is not None:
         fits(prompt.parts)
     capabilities = template.capabilities

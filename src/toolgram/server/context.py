@@ -23,6 +23,7 @@ from toolgram.chat import Reply, relaxations_of, stream
 from toolgram.chat.guarantees import refuse_unenforced
 from toolgram.conversation.events import Event
 from toolgram.conversation.fields import Json
+from toolgram.conversation.media import Media
 from toolgram.engines.base import Chunk, Sampling
 from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, Relaxation, ToolgramError, TooMuchWork
 from toolgram.planning.plan import Plan
@@ -38,6 +39,7 @@ from toolgram.server.sse import EVENTS, EventStream, comment, while_connected
 from toolgram.server.store import Store
 from toolgram.server.tracing import generated, planned
 from toolgram.spans import span
+from toolgram.template.adapt import parts_beside_text
 from toolgram.template.apart import Apart
 from toolgram.work import in_thread
 
@@ -115,8 +117,9 @@ class Desk:
         # A template or schema seen for the first time may take a while; others are served meanwhile.
         with span("plan", {"gen_ai.request.model": served.name}) as note:
             async with self.admission.planning():
+                media = await _media(generation, served)
                 plan, count = await while_connected(
-                    request.receive, in_thread(self._planned, generation, served, capture, runs=runs)
+                    request.receive, in_thread(self._planned, generation, served, capture, media, runs=runs)
                 )
             note(planned(plan, count))
         self.tell_ignored(request, (*generation.ignored, *(param(at) or "" for at in plan.left_out)))
@@ -130,6 +133,8 @@ class Desk:
     async def prompt_tokens(self, request: Request, generation: Generation) -> int:
         """How many tokens the prompt of a request has. Raises as `job` does, and ApiError where nothing counts them."""
         job = await self.job(request, generation, runs=False)
+        if any(isinstance(text, Media) for text, _ in job.plan.prompt_parts):
+            raise ApiError(400, "not_supported", "the tokens of an image or a sound are known once it is read", "")
         count = job.prompt_tokens
         if count is None:
             count = await while_connected(request.receive, job.served.ask_count(job.plan.prompt_parts))
@@ -141,12 +146,13 @@ class Desk:
         """A further turn of a job that runs: its conversation with what was done meanwhile. Raises as `job` does."""
         with span("plan", {"gen_ai.request.model": job.served.name}) as note:
             async with self.admission.planning():
-                plan, count = await in_thread(self._planned, generation, job.served, None, runs=True)
+                media = await _media(generation, job.served)
+                plan, count = await in_thread(self._planned, generation, job.served, None, media, runs=True)
             note(planned(plan, count))
         return replace(job, plan=plan, prompt_tokens=count, sampling=sampling)
 
     def _planned(
-        self, generation: Generation, served: Served, capture: Capture | None, *, runs: bool
+        self, generation: Generation, served: Served, capture: Capture | None, media: frozenset[str], *, runs: bool
     ) -> tuple[Plan, int | None]:
         served.check_length(_texts(generation))
         if generation.chat_template is not None and (errand := work.errand()) is not None:
@@ -160,7 +166,9 @@ class Desk:
 
         try:
             with nullcontext() if generation.chat_template is None else self.apart.rendering(_TEMPLATE_SECONDS):
-                plan = generation.plan(served.template, self.settings.style, profile=served.profile, fits=fits)
+                plan = generation.plan(
+                    served.template, self.settings.style, profile=served.profile, fits=fits, media=media
+                )
         except RecursionError as error:
             raise ApiError(400, "invalid_value", "the request is nested too deeply", "") from error
         if runs and not self.settings.allow_unenforced:
@@ -264,6 +272,12 @@ def make_ready(plan: Plan, served: Served) -> None:
 def _of_grammar(plan: Plan) -> str:
     """A pointer to what the grammar of a plan is of, where nobody looks closer."""
     return "/tools" if plan.request.grammar is None else plan.request.grammar.pointer
+
+
+async def _media(generation: Generation, served: Served) -> frozenset[str]:
+    """The types of parts beside text that the model can be shown, which is asked where there are any."""
+    has_any = any(True for _ in parts_beside_text(generation.request.messages))
+    return await served.media() if has_any else frozenset()
 
 
 def _texts(generation: Generation) -> Iterator[str]:

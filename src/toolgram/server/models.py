@@ -64,6 +64,15 @@ class Reached(Protocol):
 
 
 @runtime_checkable
+class ShowsMedia(Protocol):
+    """An engine that shows its model more than text."""
+
+    async def media(self) -> frozenset[str]:
+        """The types of parts that it shows: of `image_url` and `input_audio`. Raises EngineError where it fails."""
+        ...
+
+
+@runtime_checkable
 class BoundsPrompts(Protocol):
     """An engine that tells how long a prompt may be."""
 
@@ -166,6 +175,17 @@ class Served:
         if isinstance(engine, AsksForCounts) and iscoroutinefunction(engine.count_tokens):
             return await engine.count_tokens(prompt)
         return None
+
+    async def media(self) -> frozenset[str]:
+        """The types of parts beside text that the model can be shown. Raises EngineError where a server fails."""
+        return await self.engine.media() if isinstance(self.engine, ShowsMedia) else frozenset()
+
+    async def sees(self) -> bool:
+        """Whether the model is shown images; not where its server cannot be reached."""
+        try:
+            return "image_url" in await self.media()
+        except EngineError:
+            return False
 
     def compile(self, constraint: Constraint) -> None:
         """Make a grammar ready, where the engine does so. Raises GrammarError or GrammarRefused as it does."""

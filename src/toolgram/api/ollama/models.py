@@ -83,9 +83,9 @@ class Facts:
         listed = {key: value for key, value in self.listed.items() if key != "modified_at"}
         return {**listed, "expires_at": _FOR_EVER, "size_vram": 0, "context_length": self.context or 0}
 
-    def shown(self, style: str | None) -> Json:
-        """All of it. Copilot Chat shows the base name, and takes the context from `model_info`, Continue from the
-        parameters."""
+    def shown(self, style: str | None, *, sees: bool = False) -> Json:
+        """All of it, for a model that may see images. Copilot Chat shows the base name, and takes the context from
+        `model_info`, Continue from the parameters."""
         family = self.details["family"]
         told: Json = {} if self.context is None else {f"{family}.context_length": self.context}
         return {
@@ -95,7 +95,11 @@ class Facts:
             "template": self.template.source,
             "details": self.details,
             "model_info": {"general.architecture": family, "general.basename": untagged(self.name), **told},
-            "capabilities": ["completion", "tools", *(["thinking"] if _thinks(self.template, style) else [])],
+            "capabilities": [
+                *("completion", "tools"),
+                *(["vision"] if sees else []),
+                *(["thinking"] if _thinks(self.template, style) else []),
+            ],
             "modified_at": timestamp(self.created),
         }
 

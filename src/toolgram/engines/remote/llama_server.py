@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from sys import getsizeof
-from typing import Any
+from typing import Any, cast
+from urllib.parse import quote
 
 from toolgram.caching import weighed
+from toolgram.conversation.media import Media
 from toolgram.engines.base import (
     BrokenOff,
     Capabilities,
@@ -20,6 +23,7 @@ from toolgram.engines.base import (
     TokenLogprobs,
     Usage,
 )
+from toolgram.engines.forgery import broken
 from toolgram.engines.remote.completions import likely_of
 from toolgram.engines.remote.http import Http, Json, Unavailable, text_of, understood
 from toolgram.engines.remote.tokenizer import ServerTokens
@@ -31,6 +35,9 @@ from toolgram.work import in_thread
 _FINISH: dict[str, FinishReason] = {"eos": "stop", "word": "stop", "limit": "length"}
 _WORD_TRIGGER = 1  # COMMON_GRAMMAR_TRIGGER_TYPE_WORD
 _PENALIZED = 32_768  # the last tokens, of which penalties are taken; the server reserves memory for so many
+_MODALITIES = {"image_url": "vision", "input_audio": "audio"}
+_OLD_MARK = "<__media__>"  # of servers that tell none
+_SECONDS = 5.0
 _MOST = 2**31 - 1  # what is larger becomes another number there
 _RANDOM_SEED = 2**32 - 1  # LLAMA_DEFAULT_SEED
 
@@ -73,10 +80,10 @@ class LlamaServer:
 
         Raises EngineError where the server fails or refuses, and for a grammar that it would not understand.
         """
-        ids = await self._tokens.ids(prompt)
+        given, count = await self._given(prompt)
         known = await self._tokens.known(sampling.ends)
         ends = frozenset(known.values())
-        body = {**self._named, "prompt": ids, **_options(sampling), **await self._constrained(constraint, known)}
+        body = {**self._named, "prompt": given, **_options(sampling), **await self._constrained(constraint, known)}
         said = 0
         held: Chunk | None = None
         try:
@@ -84,7 +91,7 @@ class LlamaServer:
                 async for event in events:
                     if event.get("stop"):
                         with understood(self._http.url):
-                            last = _last(event, Usage(len(ids), completion_tokens=said + len(_tokens(event))))
+                            last = _last(event, Usage(count, completion_tokens=said + len(_tokens(event))))
                         if held is not None:
                             yield replace(held, text="") if event.get("stop_type") == "eos" else held
                         yield last
@@ -93,7 +100,7 @@ class LlamaServer:
                         ended = bool(ends.intersection(held.tokens))  # the server does not take it for an end
                         yield replace(held, text="") if ended else held
                         if ended:
-                            yield Chunk("", finish="stop", usage=Usage(len(ids), completion_tokens=said))
+                            yield Chunk("", finish="stop", usage=Usage(count, completion_tokens=said))
                             return
                     with understood(self._http.url):
                         said = int(event.get("tokens_predicted", said + len(_tokens(event))))
@@ -104,13 +111,19 @@ class LlamaServer:
                     if held is None:
                         yield chunk
         except BrokenOff:
-            yield Chunk("", finish="cancelled", usage=Usage(len(ids), completion_tokens=said))
+            yield Chunk("", finish="cancelled", usage=Usage(count, completion_tokens=said))
             return
         raise Unavailable(f"{self._http.url} broke off after {said} tokens")
 
     async def count_tokens(self, prompt: Prompt) -> int:
         """How many tokens a prompt has."""
         return len(await self._tokens.ids(prompt))
+
+    async def media(self) -> frozenset[str]:
+        """The types of parts beside text that the model can be shown. Raises EngineError where the server fails."""
+        modalities = (await self._props()).get("modalities")
+        told = cast("Json", modalities) if isinstance(modalities, dict) else {}
+        return frozenset(part for part, modality in _MODALITIES.items() if told.get(modality) is True)
 
     async def check(self) -> None:
         """Raises EngineError unless the server is well."""
@@ -120,6 +133,37 @@ class LlamaServer:
         """Close the connections; the server stays."""
         await self._http.aclose()
         await self._alive.aclose()
+
+    async def _props(self) -> Json:
+        model = self._named.get("model")
+        path = "/props" if model is None else f"/props?model={quote(model, safe='')}"
+        return await self._http.look(path, timeout=_SECONDS) or {}
+
+    async def _given(self, prompt: Prompt) -> tuple[list[int] | Json, int]:
+        """A prompt as the server takes it, ids, or text where more is shown than that; and the tokens of its text.
+
+        The server looks up the texts of special tokens in such a text, so that those that are forged are broken.
+        """
+        media = [text for text, _ in prompt if isinstance(text, Media)]
+        if not media:
+            ids = await self._tokens.ids(prompt)
+            return ids, len(ids)
+        if isinstance(prompt[-1][0], Media):
+            raise EngineError("a prompt must go on behind an image or a sound: llama-server ends where it does not")
+        # The mark of a server that was started again is another one, so that no text can have it but by chance.
+        mark = str((await self._props()).get("media_marker") or _OLD_MARK)
+        marked = tuple((mark, True) if isinstance(text, Media) else (text, trusted) for text, trusted in prompt)
+        told, count = await self._tokens.as_text(broken(marked, re.compile(re.escape(mark))))
+        text = "".join(text for text, _ in told)
+        for begin in await self._added():
+            text = text.removeprefix(begin)
+        return {"prompt_string": text, "multimodal_data": [each.data for each in media]}, count
+
+    async def _added(self) -> list[str]:
+        """What the server puts before a prompt that is text."""
+        body = {**self._named, "content": "", "add_special": True, "parse_special": True, "with_pieces": True}
+        with understood(self._http.url):
+            return [str(token["piece"]) for token in (await self._http.post("/tokenize", body))["tokens"]]
 
     async def _encode(self, text: str) -> list[tuple[int, str]]:
         body = {**self._named, "content": text, "add_special": False, "parse_special": True, "with_pieces": True}

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 
 from toolgram.engines.base import Prompt
-from toolgram.engines.forgery import any_of, cut, forged
+from toolgram.engines.forgery import any_of, broken, cut, forged
 
 Encode = Callable[[str], Awaitable[list[tuple[int, str]]]]
 """The ids of a text and the text of each; special tokens are made of what spells them, and none is added."""
@@ -91,6 +91,17 @@ class ServerTokens:
             ids, tokens = await self._apart(cut(text, places))
             await self._learn(tokens, text)  # what one special token hid may be another
         return ids
+
+    async def as_text(self, prompt: Prompt) -> tuple[Prompt, int]:
+        """The prompt for a server that is sent text, in which a backslash breaks what untrusted text has made special
+        tokens of, and how many tokens it has."""
+        while True:
+            text = "".join(text for text, _ in prompt)
+            tokens = await self._encode(text)
+            await self._learn(tokens, text)
+            if not forged(prompt, self._find):
+                return prompt, len(tokens)
+            prompt = broken(prompt, self._find)
 
     async def _learn(self, tokens: Iterable[tuple[int, str]], text: str) -> None:
         """Find out which tokens of this text are special."""

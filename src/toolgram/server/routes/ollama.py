@@ -51,7 +51,8 @@ async def show(desk: Desk, request: Request) -> ASGIApp:
     served = desk.models.find(await desk.body(request, read_show_request))
     # A template that is seen for the first time takes a while.
     async with desk.admission.planning():
-        return json_response(request, await in_thread(_facts(served, served.name).shown, desk.settings.style))
+        facts, sees = _facts(served, served.name), await served.sees()
+        return json_response(request, await in_thread(facts.shown, desk.settings.style, sees=sees))
 
 
 async def version(_desk: Desk, request: Request) -> ASGIApp:
