@@ -7,6 +7,7 @@ import base64
 import json
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -15,6 +16,7 @@ import pytest
 from engines.peers import llama_server
 from engines.projector import TOKENS_OF_IMAGE, png, write_projector
 from live_server import listening
+from toolgram.api.chat.request import read_chat_request
 from toolgram.api.media import marked
 from toolgram.conversation.media import Media
 from toolgram.conversation.request import parse_request
@@ -23,6 +25,10 @@ from toolgram.engines.remote.llama_server import LlamaServer
 from toolgram.errors import EngineError, InvalidRequest
 from toolgram.server.app import create_app
 from toolgram.server.models import Served
+from toolgram.server.recording.redact import redacted
+from toolgram.server.recording.replay import alike, replayed
+from toolgram.server.recording.values import Recording
+from toolgram.server.settings import Settings
 from toolgram.template.chat_template import ChatTemplate
 
 CHATML = ChatTemplate(
@@ -49,6 +55,9 @@ CHAT, MESSAGES, RESPONSES, OLLAMA = "/v1/chat/completions", "/v1/messages", "/v1
 
 def data_url(image: bytes) -> str:
     return f"data:image/any;base64,{base64.b64encode(image).decode()}"
+
+
+HUGE = data_url(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + b"\0\0\x20\0" * 2)
 
 
 @pytest.fixture(scope="module")
@@ -158,11 +167,13 @@ def test_text_beside_an_image_makes_no_special_token_and_no_image(address: str, 
         ("data:image/webp;base64,UklGRgAAAABXRUJQ", "this is not an image: PNG, JPEG, GIF and BMP are read"),
         (data_url(b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + b"\0\0\xff\xff" * 2), "65535 × 65535 pixels"),
         (data_url(b"GIF89a\xff\xff\xff\xff"), "65535 × 65535 pixels"),
-        (data_url(b"BM" + bytes(16) + b"\xff\xff\0\0\1\0\xff\xff"), "65535 × 65535 pixels"),
+        (data_url(b"BM" + bytes(12) + b"\x28\0\0\0" + b"\xff\xff\0\0\1\0\xff\xff"), "65535 × 65535 pixels"),
         (data_url(b"\xff\xd8\xff\xe0\0\4abxy\xff\xff\xc2\0\x11\x08\xff\xff\xff\xff"), "65535 × 65535 pixels"),
         (data_url(b"\xff\xd8\xff\xc4\0\2"), "this image is damaged"),
         (data_url(b"\xff\xd8" + b"\xff\xe0\0\0" * 20_000), "this image is damaged"),
         (data_url(b"BM"), "this image is damaged"),
+        (data_url(b"BM" + bytes(12) + b"\x0c\0\0\0\0\0\1\0"), "this image has 0 × 1 pixels"),
+        (data_url(b"\x89PNG\r\n\x1a\n\0\0\0\4CgBI" + bytes(40)), "this is not an image"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_at_its_place(address: str, url: str, told: str) -> None:
@@ -191,21 +202,75 @@ def test_a_photograph_tells_its_size() -> None:
     assert base64.b64decode(media[mark].data) == jpeg
 
 
-def test_a_sound_is_given_as_it_is_to_a_model_that_hears() -> None:
-    wav = b"RIFF\x24\0\0\0WAVEfmt "
-    sound = {"type": "input_audio", "input_audio": {"data": base64.b64encode(wav).decode(), "format": "wav"}}
-    request, media = marked(parse_request({"messages": by_user(TEXT, IMAGE, sound)}), ("input_audio",))
-    ((mark, held),) = media.items()
-    assert request.messages[0]["content"] == [TEXT, IMAGE, {"type": "text", "text": mark}]
-    assert base64.b64decode(held.data) == wav
+def test_the_marks_of_a_request_are_new_ones_and_its_ids_are_not() -> None:
+    body = {"messages": by_user(TEXT, IMAGE), "tools": [TOOL]}
+    plans = [read_chat_request(body).generation.plan(CHATML, media=("image_url",)) for _ in range(2)]
+    assert plans[0].prompt != plans[1].prompt
+    ids = [plan.call_ids(7)("name_colour", 0) for plan in plans]
+    assert ids[0] == ids[1]
+    other = {**body, "messages": by_user(TEXT, {"type": "image_url", "image_url": data_url(png((0, 0, 255)))})}
+    assert (
+        read_chat_request(other).generation.plan(CHATML, media=("image_url",)).call_ids(7)("name_colour", 0) != ids[0]
+    )
 
 
-@pytest.mark.parametrize("given", [{"data": RED, "format": "wav"}, {"data": 5}, {}, None])
-def test_a_sound_that_is_none_is_refused(given: Any) -> None:
-    request = parse_request({"messages": by_user({"type": "input_audio", "input_audio": given})})
-    with pytest.raises(InvalidRequest, match="sound") as raised:
-        marked(request, ("input_audio",))
-    assert raised.value.pointer == "/messages/0/content/0"
+def test_an_image_that_a_template_does_not_show_is_named(upstream: str) -> None:
+    loud = ChatTemplate(
+        CHATML.source.replace("{{ message.content }}", "{{ message.content | upper }}"), "", "<|im_end|>"
+    )
+    with listening(create_app([Served("loud", loud, LlamaServer(upstream, timeout=240))])) as address:
+        answer = httpx2.post(address + CHAT, json={"messages": by_user(TEXT, IMAGE), "max_tokens": 1}, timeout=240)
+    assert "messages[0].content[1]" in answer.headers["x-toolgram-ignored"]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (
+            {"messages": [*by_user(TEXT), {"role": "assistant", "content": [TEXT, IMAGE, TEXT]}]}
+            | {"continue_final_message": True, "add_generation_prompt": False},
+            "a message with an image cannot be continued",
+        ),
+        ({"messages": by_user(*[IMAGE] * 1_025)}, "and be 1024"),
+        ({"messages": by_user(*[{"type": "image_url", "image_url": HUGE}] * 3)}, "134217728 pixels together"),
+    ],
+)
+def test_what_is_too_much_is_refused(address: str, body: Any, told: str) -> None:
+    answer = httpx2.post(address + CHAT, json=body, timeout=60)
+    assert answer.status_code == 400
+    assert told in answer.json()["error"]["message"]
+
+
+def test_a_prompt_that_would_end_with_an_image_is_refused_at_its_place() -> None:
+    bare = ChatTemplate("{% for message in messages %}{{ message.content }}{% endfor %}", "", "<|im_end|>")
+    with pytest.raises(InvalidRequest, match="a text must follow it") as raised:
+        read_chat_request({"messages": by_user(TEXT, IMAGE)}).generation.plan(bare, media=("image_url",))
+    assert raised.value.pointer == "/messages/0/content/1"
+
+
+def test_a_result_of_responses_tells_its_place(address: str) -> None:
+    call = {"type": "function_call", "call_id": "c", "name": "look", "arguments": "{}"}
+    output = [{"type": "input_image", "image_url": "https://example.org/a.png"}]
+    items = [
+        {"role": "user", "content": "Look."},
+        call,
+        {"type": "function_call_output", "call_id": "c", "output": output},
+    ]
+    answer = httpx2.post(address + RESPONSES, json={"input": items})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == "input[2].output[0]"
+
+
+def test_a_recorded_request_with_an_image_ends_so_again(upstream: str, tmp_path: Path) -> None:
+    served = Served("seeing", CHATML, LlamaServer(upstream, timeout=240))
+    with listening(create_app([served], Settings(record=tmp_path))) as address:
+        asked(address, CHAT, messages=by_user(TEXT, IMAGE), response_format=FORMAT, max_tokens=3)
+    (file,) = tmp_path.iterdir()
+    recording = Recording.from_file(file)
+    assert recording.end.kind == "cut"
+    for kept in (recording, redacted(recording)):
+        assert alike(replayed(kept).end, recording.end)
+    assert RED not in json.dumps(redacted(recording).body)
 
 
 def test_a_model_is_said_to_see(address: str) -> None:

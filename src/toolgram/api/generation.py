@@ -10,6 +10,7 @@ from datetime import datetime
 from toolgram.api.media import marked
 from toolgram.api.results import answers_of_tools
 from toolgram.chat.guarantees import refuse_parts
+from toolgram.conversation.media import Media
 from toolgram.conversation.request import Request, placed
 from toolgram.engines.base import Sampling
 from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, TemplateError
@@ -84,6 +85,8 @@ class Generation:
         request, shown = marked(self.request, media)
         request, left_out = _in_text(request)
         made = plan_of(request, template, self.style or style, now, profile, fits, shown)
+        if isinstance(last := made.prompt_parts[-1][0], Media):
+            raise InvalidRequest(last.pointer, "the prompt ends with this image: a text must follow it")
         return replace(made, left_out=(*left_out, *made.left_out)) if left_out else made
 
 

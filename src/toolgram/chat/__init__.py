@@ -111,7 +111,7 @@ async def stream(
     engine gave it, before anything is made of it, and of which call of the engine it is: there is more than one where
     reasoning was closed or a repetition ended.
     Raises EngineError where the engine fails, cannot constrain, or is stopped by another hand, and InvalidRequest where
-    the prompt has a place for an image, which no engine is given.
+    the request has an image in a message: the server alone gives engines those.
     """
     refuse_parts(plan.request, plan.left_out)
     sampling = sampling or Sampling()

@@ -30,7 +30,7 @@ def refuse_unenforced(request: Request, engine: Engine) -> None:
 
 
 def refuse_parts(request: Request, left_out: Collection[str]) -> None:
-    """Raises InvalidRequest for an image or a sound: a template may keep a place for it, but no engine is given one.
+    """Raises InvalidRequest for an image or a sound that stands in a message: no engine is given one so.
 
     `left_out` are the pointers to those in whose place a text stands.
     """

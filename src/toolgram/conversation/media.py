@@ -1,4 +1,4 @@
-"""What a model is shown beside text, an image or a sound; in a prompt a mark stands in its place."""
+"""What a model is shown beside text, an image say; in a prompt a mark stands in its place."""
 
 from __future__ import annotations
 
@@ -6,17 +6,25 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Self
 
+MARK = re.compile(r"(media[0-9a-f]{32}n[0-9]+)")
+"""Of letters and digits alone, so that it stays what it is where a template writes it as JSON."""
+
 
 class Media(str):
-    """The piece of a prompt in whose place an image or a sound is shown: its mark as text, and its `data` in base64."""
+    """The piece of a prompt in whose place an image is shown: its mark as text, and its `data` in base64.
 
-    __slots__ = ("data",)
+    `pointer` tells where it stands in the body.
+    """
+
+    __slots__ = ("data", "pointer")
     data: str
+    pointer: str
 
-    def __new__(cls, mark: str, data: str) -> Self:
+    def __new__(cls, mark: str, data: str, pointer: str = "") -> Self:
         """A piece with this mark."""
         made = super().__new__(cls, mark)
         made.data = data
+        made.pointer = pointer
         return made
 
 
@@ -25,8 +33,12 @@ def with_media(parts: Iterable[tuple[str, bool]], media: Mapping[str, Media]) ->
     return tuple(_cut(parts, media)) if media else tuple(parts)
 
 
+def media_in(parts: Iterable[tuple[str, bool]]) -> list[Media]:
+    """What is shown in a prompt, in its order."""
+    return [text for text, _ in parts if isinstance(text, Media)]
+
+
 def _cut(parts: Iterable[tuple[str, bool]], media: Mapping[str, Media]) -> Iterator[tuple[str, bool]]:
-    marks = re.compile(f"({'|'.join(map(re.escape, media))})")
     for text, trusted in parts:
-        for piece in filter(None, marks.split(text)):
+        for piece in filter(None, MARK.split(text)):
             yield (media[piece], True) if piece in media else (piece, trusted)

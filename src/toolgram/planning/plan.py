@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolgram.caching import unchanged, weighed
 from toolgram.conversation.body import ChatBody
-from toolgram.conversation.media import Media, with_media
+from toolgram.conversation.media import Media, media_in, with_media
 from toolgram.conversation.message import Message
 from toolgram.conversation.request import Request, parse_request, placed
 from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, Relaxation
@@ -142,7 +142,8 @@ class Plan:
 
     def call_ids(self, seed: int | None = None) -> IdMaker:
         """Makes ids, in the family's form, for calls that carry none on the wire; with a seed always the same ones."""
-        return self._ids.maker(seed, self.prompt)
+        # Marks of images are new ones each time.
+        return self._ids.maker(seed, "".join(getattr(text, "data", text) for text, _ in self.prompt_parts))
 
     def constraint_after(self, text: str) -> Constraint | None:
         """What constrains the output after this beginning of it. Raises GrammarError where nothing may follow."""
@@ -290,11 +291,17 @@ def _plan_of(
         why=why,
         constraint=_constraint(turn) if constrained else None,
         stop=ends if spec.calls == "none" else stops(template, chosen, ends),
-        left_out=tuple(placed(checked.places, at) for at in (*unshown, *prompt.left_out)),
+        left_out=(*(placed(checked.places, at) for at in (*unshown, *prompt.left_out)), *_unseen(media, prompt)),
         _prompt=prompt,
         _turn=turn,
         _ids=CallIds.of(checked, format_, short=capabilities.requires_short_ids),
     )
+
+
+def _unseen(media: Mapping[str, Media], prompt: Prompt) -> list[str]:
+    """Pointers to what the template does not show, or whose mark it changes."""
+    shown = frozenset(map(str, media_in(prompt.parts)))
+    return [each.pointer for mark, each in media.items() if mark not in shown]
 
 
 def _format(request: Request, template: ChatTemplate, style: ToolStyle, prompt: Prompt) -> WireFormat:

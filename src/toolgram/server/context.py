@@ -23,7 +23,7 @@ from toolgram.chat import Reply, relaxations_of, stream
 from toolgram.chat.guarantees import refuse_unenforced
 from toolgram.conversation.events import Event
 from toolgram.conversation.fields import Json
-from toolgram.conversation.media import Media
+from toolgram.conversation.media import media_in
 from toolgram.engines.base import Chunk, Sampling
 from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, Relaxation, ToolgramError, TooMuchWork
 from toolgram.planning.plan import Plan
@@ -116,8 +116,10 @@ class Desk:
         sampling = replace(self.limited(sampling, generation.limit), trace=True)
         # A template or schema seen for the first time may take a while; others are served meanwhile.
         with span("plan", {"gen_ai.request.model": served.name}) as note:
+            media = await while_connected(request.receive, _media(generation, served))
+            if capture is not None:
+                capture.shows = tuple(media)
             async with self.admission.planning():
-                media = await _media(generation, served)
                 plan, count = await while_connected(
                     request.receive, in_thread(self._planned, generation, served, capture, media, runs=runs)
                 )
@@ -133,8 +135,8 @@ class Desk:
     async def prompt_tokens(self, request: Request, generation: Generation) -> int:
         """How many tokens the prompt of a request has. Raises as `job` does, and ApiError where nothing counts them."""
         job = await self.job(request, generation, runs=False)
-        if any(isinstance(text, Media) for text, _ in job.plan.prompt_parts):
-            raise ApiError(400, "not_supported", "the tokens of an image or a sound are known once it is read", "")
+        if shown := media_in(job.plan.prompt_parts):
+            raise ApiError(400, "not_supported", "the tokens of an image are known once it is read", shown[0].pointer)
         count = job.prompt_tokens
         if count is None:
             count = await while_connected(request.receive, job.served.ask_count(job.plan.prompt_parts))
@@ -145,8 +147,8 @@ class Desk:
     async def next_turn(self, job: Job, generation: Generation, sampling: Sampling) -> Job:
         """A further turn of a job that runs: its conversation with what was done meanwhile. Raises as `job` does."""
         with span("plan", {"gen_ai.request.model": job.served.name}) as note:
+            media = await _media(generation, job.served)
             async with self.admission.planning():
-                media = await _media(generation, job.served)
                 plan, count = await in_thread(self._planned, generation, job.served, None, media, runs=True)
             note(planned(plan, count))
         return replace(job, plan=plan, prompt_tokens=count, sampling=sampling)

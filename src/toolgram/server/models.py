@@ -68,7 +68,11 @@ class ShowsMedia(Protocol):
     """An engine that shows its model more than text."""
 
     async def media(self) -> frozenset[str]:
-        """The types of parts that it shows: of `image_url` and `input_audio`. Raises EngineError where it fails."""
+        """The types of parts that it shows: `image_url`. Raises EngineError where it fails."""
+        ...
+
+    async def sees(self) -> bool:
+        """Whether it shows images, as far as that costs nothing. Raises EngineError where it fails."""
         ...
 
 
@@ -183,7 +187,7 @@ class Served:
     async def sees(self) -> bool:
         """Whether the model is shown images; not where its server cannot be reached."""
         try:
-            return "image_url" in await self.media()
+            return isinstance(self.engine, ShowsMedia) and await self.engine.sees()
         except EngineError:
             return False
 

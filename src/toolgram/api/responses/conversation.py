@@ -78,7 +78,7 @@ class Conversation:
             raise InvalidRequest(f"{pointer}/call_id", f"no call before it has the id {id_!r}: there are {known}")
         self._reasoning.clear()
         said = {"role": "tool", "tool_call_id": id_, "content": content}
-        result = _Turn(said, {"": pointer, "/tool_call_id": f"{pointer}/call_id"})
+        result = _Turn(said, {"": pointer, "/content": f"{pointer}/output", "/tool_call_id": f"{pointer}/call_id"})
         caller.results.append(result)
         if approved is not None:
             self._approved.append((result, approved))

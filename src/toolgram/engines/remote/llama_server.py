@@ -11,7 +11,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from toolgram.caching import weighed
-from toolgram.conversation.media import Media
+from toolgram.conversation.media import Media, media_in
 from toolgram.engines.base import (
     BrokenOff,
     Capabilities,
@@ -35,9 +35,7 @@ from toolgram.work import in_thread
 _FINISH: dict[str, FinishReason] = {"eos": "stop", "word": "stop", "limit": "length"}
 _WORD_TRIGGER = 1  # COMMON_GRAMMAR_TRIGGER_TYPE_WORD
 _PENALIZED = 32_768  # the last tokens, of which penalties are taken; the server reserves memory for so many
-_MODALITIES = {"image_url": "vision", "input_audio": "audio"}
 _OLD_MARK = "<__media__>"  # of servers that tell none
-_SECONDS = 5.0
 _MOST = 2**31 - 1  # what is larger becomes another number there
 _RANDOM_SEED = 2**32 - 1  # LLAMA_DEFAULT_SEED
 
@@ -69,6 +67,7 @@ class LlamaServer:
         self._http = Http(url, api_key=api_key, timeout=timeout, idle=0)
         self._tokens = ServerTokens(self._encode)
         self._alive = self._http if alive is None else Http(alive, api_key=api_key, idle=0)
+        self._timeout = timeout
         self._named: Json = {} if model is None else {"model": model}
 
     async def generate(
@@ -121,9 +120,13 @@ class LlamaServer:
 
     async def media(self) -> frozenset[str]:
         """The types of parts beside text that the model can be shown. Raises EngineError where the server fails."""
-        modalities = (await self._props()).get("modalities")
-        told = cast("Json", modalities) if isinstance(modalities, dict) else {}
-        return frozenset(part for part, modality in _MODALITIES.items() if told.get(modality) is True)
+        told = (await self._props()).get("modalities")
+        sees = isinstance(told, dict) and cast("Json", told).get("vision") is True
+        return frozenset(("image_url",)) if sees else frozenset()
+
+    async def sees(self) -> bool:
+        """Whether the model is shown images; not told of one of several, which would be loaded only to be asked."""
+        return not self._named and self._alive is self._http and bool(await self.media())
 
     async def check(self) -> None:
         """Raises EngineError unless the server is well."""
@@ -137,19 +140,19 @@ class LlamaServer:
     async def _props(self) -> Json:
         model = self._named.get("model")
         path = "/props" if model is None else f"/props?model={quote(model, safe='')}"
-        return await self._http.look(path, timeout=_SECONDS) or {}
+        return await self._http.look(path, timeout=self._timeout) or {}
 
     async def _given(self, prompt: Prompt) -> tuple[list[int] | Json, int]:
-        """A prompt as the server takes it, ids, or text where more is shown than that; and the tokens of its text.
+        """A prompt as the server takes it, ids, or text where more is shown than that; and some of its tokens.
 
         The server looks up the texts of special tokens in such a text, so that those that are forged are broken.
         """
-        media = [text for text, _ in prompt if isinstance(text, Media)]
+        media = media_in(prompt)
         if not media:
             ids = await self._tokens.ids(prompt)
             return ids, len(ids)
         if isinstance(prompt[-1][0], Media):
-            raise EngineError("a prompt must go on behind an image or a sound: llama-server ends where it does not")
+            raise EngineError("a prompt must go on behind an image: llama-server would end")
         # The mark of a server that was started again is another one, so that no text can have it but by chance.
         mark = str((await self._props()).get("media_marker") or _OLD_MARK)
         marked = tuple((mark, True) if isinstance(text, Media) else (text, trusted) for text, trusted in prompt)

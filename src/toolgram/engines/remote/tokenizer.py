@@ -9,6 +9,7 @@ from itertools import accumulate
 
 from toolgram.engines.base import Prompt
 from toolgram.engines.forgery import any_of, broken, cut, forged
+from toolgram.errors import EngineError
 
 Encode = Callable[[str], Awaitable[list[tuple[int, str]]]]
 """The ids of a text and the text of each; special tokens are made of what spells them, and none is added."""
@@ -18,6 +19,7 @@ _MAY_BE_SPECIAL = re.compile(r"(?:[^\w\s]|_).*[^\W_].*(?:[^\w\s]|_)|<\|.*\|>", r
 _SIGN = re.compile(r"[^\w\s]")
 _WORD_ENDS, _WORD_BEGINS = re.compile(r"\w\Z"), re.compile(r"\w")
 _MOST_PLAIN = 10_000
+_MOST_ROUNDS = 16  # what one special token hid may be another, and that again
 # In what company tokens are tried: what is left of them, and what is right, of which ordinary ones may become a part.
 _COMPANIES: tuple[Callable[[str], tuple[str, str]], ...] = (
     lambda text: (text[0], ""),
@@ -94,14 +96,15 @@ class ServerTokens:
 
     async def as_text(self, prompt: Prompt) -> tuple[Prompt, int]:
         """The prompt for a server that is sent text, in which a backslash breaks what untrusted text has made special
-        tokens of, and how many tokens it has."""
-        while True:
+        tokens of, and how many tokens it has. Raises EngineError for what a backslash does not break."""
+        for _ in range(_MOST_ROUNDS):
             text = "".join(text for text, _ in prompt)
             tokens = await self._encode(text)
             await self._learn(tokens, text)
             if not forged(prompt, self._find):
                 return prompt, len(tokens)
             prompt = broken(prompt, self._find)
+        raise EngineError("the prompt has text beside an image that this server takes for a special token")
 
     async def _learn(self, tokens: Iterable[tuple[int, str]], text: str) -> None:
         """Find out which tokens of this text are special."""

@@ -45,6 +45,7 @@ class Capture:
     failure: Failure | None = None
     seed: int | None = None
     plan: Plan | None = None
+    shows: tuple[str, ...] = ()
 
     def read(self, body: Any) -> None:
         """The body was read. What it has to tell MCP servers is not kept: keys, which are not told here either."""
@@ -80,7 +81,7 @@ class Capture:
         return Recording(
             path=path,
             body=self.body,
-            model=None if self.served is None else _model(self.served),
+            model=None if self.served is None else _model(self.served, self.shows),
             settings=Recorded(
                 settings.style,
                 settings.max_tokens,
@@ -110,7 +111,7 @@ def capturing(capture: Capture | None, *, ready: bool = False) -> Generator[None
         raise
 
 
-def _model(served: Served) -> Model:
+def _model(served: Served, shows: tuple[str, ...]) -> Model:
     template = served.template
     return Model(
         served.name,
@@ -124,6 +125,7 @@ def _model(served: Served) -> Model:
         served.engine.capabilities,
         template.tool_use,
         template.model,
+        shows,
     )
 
 

@@ -22,6 +22,9 @@ _KEPT_FIELDS = frozenset(
 _KEPT_KEYS = frozenset(("role", "type", "name", "id", "call_id", "tool_call_id", "tool_use_id", "status", "format"))
 _WORD = re.compile(r"\w+")
 _TEXT = re.compile(r"\\u[0-9a-fA-F]{4}|\\.|\w+", re.DOTALL)  # what is escaped in JSON stays so
+# An image in base64, alone or in an address; in its place stands the smallest one, which an engine is shown as well.
+_IMAGE = re.compile(r"(data:[^,]{0,200};base64,)?(?:iVBORw0KGgo|/9j/|R0lGOD)[A-Za-z0-9+/=\s]*")
+_SMALLEST = "R0lGODdhAQABAAAAACwAAAAAAQABAAACAkQBADs="
 _QUOTED = re.compile(r"'[^']*'")
 _ALWAYS = frozenset(("true", "false", "null", "user", "assistant", "system", "tool", "u", "n", "t"))
 
@@ -60,7 +63,8 @@ def _written(call: Written, known: Collection[str]) -> Written:
 def _masked(value: Any, known: Collection[str]) -> Any:
     match value:
         case str():
-            return _mask(value, known)
+            image = _IMAGE.fullmatch(value)
+            return _mask(value, known) if image is None else f"{image[1] or ''}{_SMALLEST}"
         case list():
             return [_masked(item, known) for item in cast("list[Any]", value)]
         case dict():

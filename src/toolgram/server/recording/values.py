@@ -99,7 +99,8 @@ class Failure:
 class Model:
     """What of a model a request depends on: names, template, sampling by default, and what its engine can do.
 
-    `called` is what the template's source calls the model.
+    `called` is what the template's source calls the model, and `shows` are the types of parts beside text that it was
+    shown.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Model:
     capabilities: Capabilities
     tool_use: str = ""
     called: str = ""
+    shows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
