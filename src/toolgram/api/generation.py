@@ -85,8 +85,9 @@ class Generation:
         request, shown = marked(self.request, media)
         request, left_out = _in_text(request)
         made = plan_of(request, template, self.style or style, now, profile, fits, shown)
-        if isinstance(last := made.prompt_parts[-1][0], Media):
-            raise InvalidRequest(last.pointer, "the prompt ends with this image: a text must follow it")
+        for last, _ in made.prompt_parts[-1:]:
+            if isinstance(last, Media):
+                raise InvalidRequest(last.pointer, "the prompt ends with this image: a text must follow it")
         return replace(made, left_out=(*left_out, *made.left_out)) if left_out else made
 
 
