@@ -196,7 +196,7 @@ def test_a_photograph_tells_its_size() -> None:
     """A JPEG as cameras write them: segments before its frame."""
     jpeg = b"\xff\xd8\xff\xe0\0\x10JFIF\0" + bytes(9) + b"\xff\xdb\0\4ab" + b"\xff\xc0\0\x11\x08\0\x10\0\x20"
     part = {"type": "image_url", "image_url": data_url(jpeg)}
-    request, media = marked(parse_request({"messages": by_user(TEXT, part)}), ("image_url",))
+    request, media = marked(parse_request({"messages": by_user(TEXT, part)}))
     (mark,) = media
     assert request.messages[0]["content"][1] == {"type": "text", "text": mark}
     assert base64.b64decode(media[mark].data) == jpeg
@@ -204,14 +204,12 @@ def test_a_photograph_tells_its_size() -> None:
 
 def test_the_marks_of_a_request_are_new_ones_and_its_ids_are_not() -> None:
     body = {"messages": by_user(TEXT, IMAGE), "tools": [TOOL]}
-    plans = [read_chat_request(body).generation.plan(CHATML, media=("image_url",)) for _ in range(2)]
+    plans = [read_chat_request(body).generation.plan(CHATML, sees=True) for _ in range(2)]
     assert plans[0].prompt != plans[1].prompt
     ids = [plan.call_ids(7)("name_colour", 0) for plan in plans]
     assert ids[0] == ids[1]
     other = {**body, "messages": by_user(TEXT, {"type": "image_url", "image_url": data_url(png((0, 0, 255)))})}
-    assert (
-        read_chat_request(other).generation.plan(CHATML, media=("image_url",)).call_ids(7)("name_colour", 0) != ids[0]
-    )
+    assert read_chat_request(other).generation.plan(CHATML, sees=True).call_ids(7)("name_colour", 0) != ids[0]
 
 
 def test_an_image_that_a_template_does_not_show_is_named(upstream: str) -> None:
@@ -244,7 +242,7 @@ def test_what_is_too_much_is_refused(address: str, body: Any, told: str) -> None
 def test_a_prompt_that_would_end_with_an_image_is_refused_at_its_place() -> None:
     bare = ChatTemplate("{% for message in messages %}{{ message.content }}{% endfor %}", "", "<|im_end|>")
     with pytest.raises(InvalidRequest, match="a text must follow it") as raised:
-        read_chat_request({"messages": by_user(TEXT, IMAGE)}).generation.plan(bare, media=("image_url",))
+        read_chat_request({"messages": by_user(TEXT, IMAGE)}).generation.plan(bare, sees=True)
     assert raised.value.pointer == "/messages/0/content/1"
 
 

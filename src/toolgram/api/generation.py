@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -72,17 +72,18 @@ class Generation:
         now: datetime | None = None,
         profile: Profile | None = None,
         fits: Callable[[Parts], object] | None = None,
-        media: Collection[str] = (),
+        *,
+        sees: bool = False,
     ) -> Plan:
         """The plan with a model's template and profile; `style` is the server's, which the body's own goes before.
 
-        `fits` looks at the prompt before a grammar is made. `media` are the types of parts beside text that the engine
-        shows its model. Raises what it and `toolgram.plan` raise, with pointers into the body, and InvalidRequest for
-        an image or a sound that the engine is not given. What a tool answered has a text in its place.
+        `fits` looks at the prompt before a grammar is made. A model that `sees` is shown images. Raises what
+        it and `toolgram.plan` raise, with pointers into the body, and InvalidRequest for what else is not text; where a
+        tool answered with that, a text is in its place.
         """
         if self.chat_template is not None:
             template, profile = self.chat_template.instead_of(template), None
-        request, shown = marked(self.request, media)
+        request, shown = marked(self.request) if sees else (self.request, {})
         request, left_out = _in_text(request)
         made = plan_of(request, template, self.style or style, now, profile, fits, shown)
         for last, _ in made.prompt_parts[-1:]:

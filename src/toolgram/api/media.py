@@ -7,7 +7,7 @@ import binascii
 import re
 import secrets
 import struct
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -31,18 +31,18 @@ _FILL = 0xFF
 _MOST_SEGMENTS = 10_000
 
 
-def marked(request: Request, kinds: Collection[str]) -> tuple[Request, dict[str, Media]]:
+def marked(request: Request) -> tuple[Request, dict[str, Media]]:
     """The request with a mark in the place of each image, as a text, and what the marks stand for.
 
-    `kinds` are the types of parts that the engine shows: `image_url`. Marks are new ones each time, so that no text of
-    a conversation is one. Raises InvalidRequest for an image that is not in the body itself, since nothing is fetched
-    from an address, that no engine reads, or that is larger than memory should hold.
+    Marks are new ones each time, so that no text of a conversation is one. Raises InvalidRequest for an image that is
+    not in the body itself, since nothing is fetched from an address, that no engine reads, or that is larger than
+    memory should hold.
     """
     key = secrets.token_hex(16)
     found: dict[tuple[int, int], Media] = {}
     together = 0
     for part in parts_beside_text(request.messages):
-        if part.kind in kinds:
+        if part.kind == "image_url":
             pointer = placed(request.places, part.pointer)
             if request.continue_final_message and part.message == len(request.messages) - 1:
                 raise InvalidRequest(pointer, "a message with an image cannot be continued")

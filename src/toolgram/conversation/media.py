@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Self
 
-MARK = re.compile(r"(media[0-9a-f]{32}n[0-9]+)")
+_MARK = re.compile(r"(media[0-9a-f]{32}n[0-9]+)")
 """Of letters and digits alone, so that it stays what it is where a template writes it as JSON."""
 
 
@@ -30,15 +30,13 @@ class Media(str):
 
 def with_media(parts: Iterable[tuple[str, bool]], media: Mapping[str, Media]) -> tuple[tuple[str, bool], ...]:
     """The parts of a prompt with each mark a piece of its own, by what it stands for."""
-    return tuple(_cut(parts, media)) if media else tuple(parts)
+    return tuple(
+        (media[piece], True) if piece in media else (piece, trusted)
+        for text, trusted in parts
+        for piece in filter(None, _MARK.split(text))
+    )
 
 
 def media_in(parts: Iterable[tuple[str, bool]]) -> list[Media]:
     """What is shown in a prompt, in its order."""
     return [text for text, _ in parts if isinstance(text, Media)]
-
-
-def _cut(parts: Iterable[tuple[str, bool]], media: Mapping[str, Media]) -> Iterator[tuple[str, bool]]:
-    for text, trusted in parts:
-        for piece in filter(None, MARK.split(text)):
-            yield (media[piece], True) if piece in media else (piece, trusted)

@@ -34,10 +34,9 @@ class CallIds:
             format_.call_id, short, sum(len(message.get("tool_calls") or ()) for message in request.messages)
         )
 
-    def maker(self, seed: int | None, prompt: str) -> IdMaker:
+    def maker(self, seed: int | None, prompt: Callable[[], str]) -> IdMaker:
         """Makes ids: new ones, or with a seed those of the seed and the prompt, so that turns have different ones."""
-        digest = hashlib.sha256(f"{seed}\n{prompt}".encode(errors="surrogatepass")).digest()
-        random = secrets.SystemRandom() if seed is None else Random(digest)  # noqa: S311 - ids are no secrets
+        random = secrets.SystemRandom() if seed is None else _seeded(f"{seed}\n{prompt()}")
 
         def make(name: str, index: int) -> str:
             wire_id = self.on_wire
@@ -51,6 +50,10 @@ class CallIds:
             return f"call_{random.getrandbits(4 * _LONG):0{_LONG}x}"
 
         return make
+
+
+def _seeded(text: str) -> Random:
+    return Random(hashlib.sha256(text.encode(errors="surrogatepass")).digest())  # noqa: S311 - ids are no secrets
 
 
 def _letters(alphabet: str) -> str:

@@ -142,8 +142,7 @@ class Plan:
 
     def call_ids(self, seed: int | None = None) -> IdMaker:
         """Makes ids, in the family's form, for calls that carry none on the wire; with a seed always the same ones."""
-        # Marks of images are new ones each time.
-        return self._ids.maker(seed, "".join(getattr(text, "data", text) for text, _ in self.prompt_parts))
+        return self._ids.maker(seed, lambda: "".join(map(_lasting, self.prompt_parts)))
 
     def constraint_after(self, text: str) -> Constraint | None:
         """What constrains the output after this beginning of it. Raises GrammarError where nothing may follow."""
@@ -296,6 +295,12 @@ def _plan_of(
         _turn=turn,
         _ids=CallIds.of(checked, format_, short=capabilities.requires_short_ids),
     )
+
+
+def _lasting(part: tuple[str, bool]) -> str:
+    """What a part of the prompt is each time: the mark of an image is not."""
+    text, _ = part
+    return text.data if isinstance(text, Media) else text
 
 
 def _unseen(media: Mapping[str, Media], prompt: Prompt) -> list[str]:

@@ -116,12 +116,12 @@ class Desk:
         sampling = replace(self.limited(sampling, generation.limit), trace=True)
         # A template or schema seen for the first time may take a while; others are served meanwhile.
         with span("plan", {"gen_ai.request.model": served.name}) as note:
-            media = await while_connected(request.receive, _media(generation, served))
+            sees = await while_connected(request.receive, _sees(generation, served))
             if capture is not None:
-                capture.shows = tuple(media)
+                capture.sees = sees
             async with self.admission.planning():
                 plan, count = await while_connected(
-                    request.receive, in_thread(self._planned, generation, served, capture, media, runs=runs)
+                    request.receive, in_thread(self._planned, generation, served, capture, sees=sees, runs=runs)
                 )
             note(planned(plan, count))
         self.tell_ignored(request, (*generation.ignored, *(param(at) or "" for at in plan.left_out)))
@@ -147,14 +147,14 @@ class Desk:
     async def next_turn(self, job: Job, generation: Generation, sampling: Sampling) -> Job:
         """A further turn of a job that runs: its conversation with what was done meanwhile. Raises as `job` does."""
         with span("plan", {"gen_ai.request.model": job.served.name}) as note:
-            media = await _media(generation, job.served)
+            sees = await _sees(generation, job.served)
             async with self.admission.planning():
-                plan, count = await in_thread(self._planned, generation, job.served, None, media, runs=True)
+                plan, count = await in_thread(self._planned, generation, job.served, None, sees=sees, runs=True)
             note(planned(plan, count))
         return replace(job, plan=plan, prompt_tokens=count, sampling=sampling)
 
     def _planned(
-        self, generation: Generation, served: Served, capture: Capture | None, media: frozenset[str], *, runs: bool
+        self, generation: Generation, served: Served, capture: Capture | None, *, sees: bool, runs: bool
     ) -> tuple[Plan, int | None]:
         served.check_length(_texts(generation))
         if generation.chat_template is not None and (errand := work.errand()) is not None:
@@ -169,7 +169,7 @@ class Desk:
         try:
             with nullcontext() if generation.chat_template is None else self.apart.rendering(_TEMPLATE_SECONDS):
                 plan = generation.plan(
-                    served.template, self.settings.style, profile=served.profile, fits=fits, media=media
+                    served.template, self.settings.style, profile=served.profile, fits=fits, sees=sees
                 )
         except RecursionError as error:
             raise ApiError(400, "invalid_value", "the request is nested too deeply", "") from error
@@ -276,10 +276,13 @@ def _of_grammar(plan: Plan) -> str:
     return "/tools" if plan.request.grammar is None else plan.request.grammar.pointer
 
 
-async def _media(generation: Generation, served: Served) -> frozenset[str]:
-    """The types of parts beside text that the model can be shown, which is asked where there are any."""
-    has_any = any(True for _ in parts_beside_text(generation.request.messages))
-    return await served.media() if has_any else frozenset()
+async def _sees(generation: Generation, served: Served) -> bool:
+    """Whether the model can be shown images, which is asked where there is something beside text."""
+    return served.may_see and await in_thread(_has_more_than_text, generation) and await served.sees()
+
+
+def _has_more_than_text(generation: Generation) -> bool:
+    return next(parts_beside_text(generation.request.messages), None) is not None
 
 
 def _texts(generation: Generation) -> Iterator[str]:

@@ -64,15 +64,16 @@ class Reached(Protocol):
 
 
 @runtime_checkable
-class ShowsMedia(Protocol):
-    """An engine that shows its model more than text."""
+class ShowsImages(Protocol):
+    """An engine that may show its model images."""
 
-    async def media(self) -> frozenset[str]:
-        """The types of parts that it shows: `image_url`. Raises EngineError where it fails."""
+    @property
+    def is_one_of_several(self) -> bool:
+        """Whether the model may have to be loaded only to be asked about."""
         ...
 
     async def sees(self) -> bool:
-        """Whether it shows images, as far as that costs nothing. Raises EngineError where it fails."""
+        """Whether the model is shown images. Raises EngineError where a server fails."""
         ...
 
 
@@ -124,6 +125,7 @@ class Served:
     _counts: CountsTokens | None = field(init=False, repr=False, compare=False)
     _bounds: BoundsPrompts | None = field(init=False, repr=False, compare=False)
     _compiles: Compiles | None = field(init=False, repr=False, compare=False)
+    _shows: ShowsImages | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         # What an engine can do besides is asked here alone: for each request it takes longer than reading its body.
@@ -131,6 +133,7 @@ class Served:
         object.__setattr__(self, "_counts", engine if isinstance(engine, CountsTokens) else None)
         object.__setattr__(self, "_bounds", engine if isinstance(engine, BoundsPrompts) else None)
         object.__setattr__(self, "_compiles", engine if isinstance(engine, Compiles) else None)
+        object.__setattr__(self, "_shows", engine if isinstance(engine, ShowsImages) else None)
 
     @property
     def context(self) -> int | None:
@@ -180,14 +183,19 @@ class Served:
             return await engine.count_tokens(prompt)
         return None
 
-    async def media(self) -> frozenset[str]:
-        """The types of parts beside text that the model can be shown. Raises EngineError where a server fails."""
-        return await self.engine.media() if isinstance(self.engine, ShowsMedia) else frozenset()
+    @property
+    def may_see(self) -> bool:
+        """Whether it is worth asking if the model `sees`."""
+        return self._shows is not None
 
     async def sees(self) -> bool:
-        """Whether the model is shown images; not where its server cannot be reached."""
+        """Whether the model is shown images. Raises EngineError where a server fails."""
+        return self._shows is not None and await self._shows.sees()
+
+    async def is_known_to_see(self) -> bool:
+        """The same, if the model need not be loaded for that, and its server can be reached."""
         try:
-            return isinstance(self.engine, ShowsMedia) and await self.engine.sees()
+            return self._shows is not None and not self._shows.is_one_of_several and await self._shows.sees()
         except EngineError:
             return False
 

@@ -118,15 +118,15 @@ class LlamaServer:
         """How many tokens a prompt has."""
         return len(await self._tokens.ids(prompt))
 
-    async def media(self) -> frozenset[str]:
-        """The types of parts beside text that the model can be shown. Raises EngineError where the server fails."""
-        told = (await self._props()).get("modalities")
-        sees = isinstance(told, dict) and cast("Json", told).get("vision") is True
-        return frozenset(("image_url",)) if sees else frozenset()
+    @property
+    def is_one_of_several(self) -> bool:
+        """Whether the server would load the model only to be asked about it."""
+        return bool(self._named) or self._alive is not self._http
 
     async def sees(self) -> bool:
-        """Whether the model is shown images; not told of one of several, which would be loaded only to be asked."""
-        return not self._named and self._alive is self._http and bool(await self.media())
+        """Whether the model is shown images. Raises EngineError where the server fails."""
+        told = (await self._props()).get("modalities")
+        return isinstance(told, dict) and cast("Json", told).get("vision") is True
 
     async def check(self) -> None:
         """Raises EngineError unless the server is well."""
@@ -143,7 +143,7 @@ class LlamaServer:
         return await self._http.look(path, timeout=self._timeout) or {}
 
     async def _given(self, prompt: Prompt) -> tuple[list[int] | Json, int]:
-        """A prompt as the server takes it, ids, or text where more is shown than that; and some of its tokens.
+        """A prompt as the server takes it, ids, or text where images are shown; and about how many tokens it has.
 
         The server looks up the texts of special tokens in such a text, so that those that are forged are broken.
         """

@@ -95,8 +95,10 @@ class ServerTokens:
         return ids
 
     async def as_text(self, prompt: Prompt) -> tuple[Prompt, int]:
-        """The prompt for a server that is sent text, in which a backslash breaks what untrusted text has made special
-        tokens of, and how many tokens it has. Raises EngineError for what a backslash does not break."""
+        """The prompt for a server that is sent text, what is forged in it broken by a backslash; and its tokens' count.
+
+        Raises EngineError for what a backslash does not break.
+        """
         for _ in range(_MOST_ROUNDS):
             text = "".join(text for text, _ in prompt)
             tokens = await self._encode(text)

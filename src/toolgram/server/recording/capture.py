@@ -45,7 +45,7 @@ class Capture:
     failure: Failure | None = None
     seed: int | None = None
     plan: Plan | None = None
-    shows: tuple[str, ...] = ()
+    sees: bool = False
 
     def read(self, body: Any) -> None:
         """The body was read. What it has to tell MCP servers is not kept: keys, which are not told here either."""
@@ -81,7 +81,7 @@ class Capture:
         return Recording(
             path=path,
             body=self.body,
-            model=None if self.served is None else _model(self.served, self.shows),
+            model=None if self.served is None else _model(self.served, sees=self.sees),
             settings=Recorded(
                 settings.style,
                 settings.max_tokens,
@@ -111,7 +111,7 @@ def capturing(capture: Capture | None, *, ready: bool = False) -> Generator[None
         raise
 
 
-def _model(served: Served, shows: tuple[str, ...]) -> Model:
+def _model(served: Served, *, sees: bool) -> Model:
     template = served.template
     return Model(
         served.name,
@@ -125,7 +125,7 @@ def _model(served: Served, shows: tuple[str, ...]) -> Model:
         served.engine.capabilities,
         template.tool_use,
         template.model,
-        shows,
+        sees,
     )
 
 

@@ -66,13 +66,14 @@ class RecordedEngine:
         if self._failure is not None and self._failure.ready:
             raise _error(self._failure)
 
-    async def media(self) -> frozenset[str]:
-        """What the model was shown."""
-        return frozenset(self._model.shows if self._model else ())
+    @property
+    def is_one_of_several(self) -> bool:
+        """There is nothing to load."""
+        return False
 
     async def sees(self) -> bool:
-        """Whether it was shown images."""
-        return bool(await self.media())
+        """Whether the model was shown images."""
+        return self._model is not None and self._model.sees
 
     async def aclose(self) -> None:
         """There is nothing to free."""

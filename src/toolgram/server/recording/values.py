@@ -99,8 +99,7 @@ class Failure:
 class Model:
     """What of a model a request depends on: names, template, sampling by default, and what its engine can do.
 
-    `called` is what the template's source calls the model, and `shows` are the types of parts beside text that it was
-    shown.
+    `called` is what the template's source calls the model, and it `sees` if it was shown images.
     """
 
     name: str
@@ -114,7 +113,7 @@ class Model:
     capabilities: Capabilities
     tool_use: str = ""
     called: str = ""
-    shows: tuple[str, ...] = ()
+    sees: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,9 @@ async def running(desk: Desk, request: Request) -> ASGIApp:
 async def show(desk: Desk, request: Request) -> ASGIApp:
     """What is known of a model."""
     served = desk.models.find(await desk.body(request, read_show_request))
+    facts, sees = _facts(served, served.name), await served.is_known_to_see()
     # A template that is seen for the first time takes a while.
     async with desk.admission.planning():
-        facts, sees = _facts(served, served.name), await served.sees()
         return json_response(request, await in_thread(facts.shown, desk.settings.style, sees=sees))
 
 
