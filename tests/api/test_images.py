@@ -48,7 +48,7 @@ ASKED: Any = {"messages": [{"role": "user", "content": [{"type": "text", "text":
 )
 def test_an_image_is_refused_at_its_place(read: Any, pointer: str) -> None:
     with pytest.raises(
-        toolgram.InvalidRequest, match="an image cannot be given to the model yet: send text alone"
+        toolgram.InvalidRequest, match="an image cannot be given to the model: send text alone"
     ) as raised:
         read().plan(SEEING)
     assert raised.value.pointer == pointer

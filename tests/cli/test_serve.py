@@ -55,7 +55,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[uvicorn.Config]:
         def close(self) -> None:
             pass
 
-    def load(*_: Any, deterministic: bool) -> Replay:
+    def load(*_: Any, deterministic: bool, mmproj: Path | None) -> Replay:
+        assert mmproj is None
         return Replay("Hello." if not deterministic else "Hello again.")
 
     monkeypatch.setattr("uvicorn.Server.run", lambda server, sockets: configs.append(server.config))

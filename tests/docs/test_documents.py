@@ -27,6 +27,7 @@ BLOCK_TESTS = (
     "test_quick_start.py",
     "test_recordings.py",
     "test_client_pages.py",
+    "test_images_guide.py",
     "test_mcp_guide.py",
     "test_observing.py",
 )  # which run all blocks that name them

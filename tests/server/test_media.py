@@ -17,12 +17,12 @@ from engines.peers import llama_server
 from engines.projector import TOKENS_OF_IMAGE, png, write_projector
 from live_server import listening
 from toolgram.api.chat.request import read_chat_request
-from toolgram.api.media import marked
 from toolgram.conversation.media import Media
 from toolgram.conversation.request import parse_request
 from toolgram.engines.base import Sampling
 from toolgram.engines.remote.llama_server import LlamaServer
 from toolgram.errors import EngineError, InvalidRequest
+from toolgram.planning.images import marked
 from toolgram.server.app import create_app
 from toolgram.server.models import Served
 from toolgram.server.recording.redact import redacted

@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from toolgram.api.media import marked
 from toolgram.api.results import answers_of_tools
 from toolgram.chat.guarantees import refuse_parts
-from toolgram.conversation.media import Media
 from toolgram.conversation.request import Request, placed
 from toolgram.engines.base import Sampling
 from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, TemplateError
+from toolgram.planning.images import marked
 from toolgram.planning.plan import Plan, plan_of
 from toolgram.planning.profile import Profile
 from toolgram.planning.prompt import Parts
@@ -86,9 +85,6 @@ class Generation:
         request, shown = marked(self.request) if sees else (self.request, {})
         request, left_out = _in_text(request)
         made = plan_of(request, template, self.style or style, now, profile, fits, shown)
-        for last, _ in made.prompt_parts[-1:]:
-            if isinstance(last, Media):
-                raise InvalidRequest(last.pointer, "the prompt ends with this image: a text must follow it")
         return replace(made, left_out=(*left_out, *made.left_out)) if left_out else made
 
 

@@ -19,8 +19,19 @@ from toolgram.chat.runaways import EndedRepetition, Runaways
 from toolgram.chat.written import Written
 from toolgram.conversation.events import Cut, Event, Finish, Unreadable
 from toolgram.conversation.json_text import is_json
+from toolgram.conversation.media import media_in
 from toolgram.conversation.message import Message
-from toolgram.engines.base import BrokenOff, Choice, Chunk, Engine, FinishReason, Sampling, TracePoint, Usage
+from toolgram.engines.base import (
+    BrokenOff,
+    Choice,
+    Chunk,
+    Engine,
+    FinishReason,
+    Sampling,
+    ShowsImages,
+    TracePoint,
+    Usage,
+)
 from toolgram.engines.forgery import broken
 from toolgram.errors import EngineError, InvalidOutput, Relaxation
 from toolgram.grammar.constraint import Constraint
@@ -110,10 +121,12 @@ async def stream(
     unless the format might still carry one. Closing the generator stops the engine. `heard` is told each chunk as the
     engine gave it, before anything is made of it, and of which call of the engine it is: there is more than one where
     reasoning was closed or a repetition ended.
-    Raises EngineError where the engine fails, cannot constrain, or is stopped by another hand, and InvalidRequest where
-    the request has an image in a message: the server alone gives engines those.
+    Raises EngineError where the engine fails, cannot constrain, is stopped by another hand, or shows none of the plan's
+    images, and InvalidRequest where the request has what is not text and the plan does not show.
     """
     refuse_parts(plan.request, plan.left_out)
+    if media_in(plan.prompt_parts) and not isinstance(engine, ShowsImages):
+        raise EngineError("this engine shows its model no images, and the plan is one for a model that sees")
     sampling = sampling or Sampling()
     free = _free(plan, engine)
     reader = plan.reader(lenient=free)

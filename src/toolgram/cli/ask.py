@@ -66,14 +66,19 @@ class Chosen(NamedTuple):
         return self.profiled, self.template
 
 
-def model_of(name: str | None, template: Path | None, server: Server, parallel: int = 1) -> Chosen:
+def model_of(
+    name: str | None, template: Path | None, server: Server, parallel: int = 1, *, mmproj: str | None = None
+) -> Chosen:
     """The model that the options name, on a server or embedded, for `parallel` requests. Raises ToolgramError."""
     if server.url is None:
         file = model_file(name)
-        load = partial(inputs.load_engine, file, parallel=parallel)
+        projector = None if mmproj is None else catalog.resolve(mmproj)
+        load = partial(inputs.load_engine, file, parallel=parallel, mmproj=projector)
         return Chosen(file.name, inputs.template_of(template, file), load, model_name(file))
     if name is not None:
         raise inputs.BadInput("give --model or --upstream, not both")
+    if mmproj is not None:
+        raise inputs.BadInput("--mmproj is for --model: a server gets its own where it is started")
     from toolgram.cli.upstream import Upstream, connect  # httpx2 is costly
 
     found = connect(Upstream((server.url,), server.kind, server.model, server.key), template)

@@ -71,7 +71,7 @@ def _size(plan: Plan, model: Path | None) -> str:
         return f"{characters} (give --model FILE to count tokens)"
     engine = inputs.load_engine(model, context=1)  # nothing is evaluated
     try:
-        return f"{characters}, {engine.count_tokens(plan.prompt_parts)} tokens of {model.name}"
+        return f"{characters}, {inputs.tokens_of(plan, engine)} tokens of {model.name}"
     except PromptTooLong as error:
         return f"{characters}: {error}"
     finally:

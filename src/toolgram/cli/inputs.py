@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import importlib.util
 import json
 import logging
+import mimetypes
 import os
 import sys
 from collections.abc import Mapping
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from toolgram.agent.runs import Limits
     from toolgram.engines.llama_cpp.bundled_server import LlamaObject
     from toolgram.engines.llama_cpp.engine import LlamaCpp
+    from toolgram.planning.plan import Plan
 
 
 class BadInput(ToolgramError):
@@ -44,12 +48,15 @@ class Question:
     parallel: bool | None = None
     schema: Path | None = None
     system: str | None = None
+    images: tuple[Path, ...] = ()
     strict: bool = False
 
 
 def request_of(question: Question) -> dict[str, Any]:
     """The chat-completions body that a question and its options stand for."""
-    messages = [{"role": "user", "content": question.text}]
+    shown = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in question.images]
+    content = [*shown, {"type": "text", "text": question.text}] if shown else question.text
+    messages: list[dict[str, Any]] = [{"role": "user", "content": content}]
     if question.system is not None:
         messages.insert(0, {"role": "system", "content": question.system})
     body: dict[str, Any] = {"messages": messages}
@@ -67,6 +74,15 @@ def request_of(question: Question) -> dict[str, Any]:
     if question.schema is not None:
         body["response_format"] = _response_format(question.schema, strict=question.strict)
     return body
+
+
+def _data_url(image: Path) -> str:
+    """A file as a URL that holds it. Raises BadInput where it cannot be read."""
+    try:
+        data = base64.b64encode(image.read_bytes()).decode("ascii")
+    except OSError as error:
+        raise BadInput(f"{image}: {unreadable(error)}") from error
+    return f"data:{mimetypes.guess_type(image)[0] or 'image/png'};base64,{data}"
 
 
 def question_of(text: str) -> str:
@@ -133,8 +149,6 @@ def isolated_answer_type(path: Path) -> Any:
     file, _, name = str(path).rpartition(":")
     if not file.endswith(".py"):
         return read_answer_type(path)
-    import asyncio
-
     from toolgram.agent.isolated import isolated_schema
 
     return asyncio.run(isolated_schema(Path(file), name))
@@ -159,8 +173,6 @@ def runnable_tools(source: str) -> list[Any]:
 
 def isolated_functions(source: str, limits: Limits) -> list[IsolatedTool]:
     """The functions of a Python file, which is run only in processes of its own; a notice says what these may do."""
-    import asyncio
-
     from toolgram.agent.isolated import isolated_tools
 
     made = asyncio.run(isolated_tools(Path(source), limits=limits))
@@ -295,9 +307,10 @@ def load_engine(
     parallel: int = 1,
     *,
     deterministic: bool = False,
+    mmproj: Path | None = None,
 ) -> LlamaCpp | LlamaObject:
     """The embedded engine with a model, for `parallel` requests at once; `context` is in tokens, None for as many
-    as the model was trained for and memory allows. Ctrl-C ends the process at once.
+    as the model was trained for and memory allows; with `mmproj` it is shown images. Ctrl-C ends the process at once.
 
     Raises ModelError for a file that cannot be run, MissingPackage where the engine is not installed.
     """
@@ -311,10 +324,17 @@ def load_engine(
             threads=threads,
             parallel=parallel,
             deterministic=deterministic,
+            mmproj=mmproj,
         )
     except KeyboardInterrupt:
         sys.stdout.flush()
         os._exit(130)  # the thread that loads cannot be stopped, and an end in order would wait for it
+
+
+def tokens_of(plan: Plan, engine: LlamaCpp | LlamaObject) -> int:
+    """How many tokens a prompt has. Raises PromptTooLong for one that is far too long to be counted."""
+    count = engine.count_tokens(plan.prompt_parts)
+    return count if isinstance(count, int) else asyncio.run(count)
 
 
 def _no_constant(name: str) -> NoReturn:

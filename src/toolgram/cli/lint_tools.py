@@ -49,7 +49,7 @@ def _counting(template: Path | None) -> Generator[tuple[str, Callable[[Plan], in
         return
     engine = inputs.load_engine(template, context=1)  # nothing is evaluated
     try:
-        yield "tokens", lambda plan: engine.count_tokens(plan.prompt_parts)
+        yield "tokens", lambda plan: inputs.tokens_of(plan, engine)
     finally:
         engine.close()
 

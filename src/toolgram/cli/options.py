@@ -56,6 +56,10 @@ Model = Annotated[
     str | None,
     typer.Option(metavar="PATH|NAME", help="A GGUF file, org/repo:Q4_K_M, or a known model (default: smollm2)."),
 ]
+Mmproj = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="The projector by which the model is shown images, mmproj-….gguf."),
+]
 Template = Annotated[
     Path | None,
     typer.Option(

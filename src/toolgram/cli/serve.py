@@ -46,7 +46,7 @@ _GARBAGE = (10_000, 20, 20)  # objects, and how often before older ones are look
 class Loading:
     """Which models to load, and how; no model means the default one. `aliases` are other names for the first.
 
-    `profiles` are files, or "none".
+    `profiles` are files, or "none"; `mmproj` is the file of the projector by which the one model is shown images.
     """
 
     models: tuple[str, ...]
@@ -57,6 +57,7 @@ class Loading:
     parallel: int = 1
     deterministic: bool = False
     profiles: tuple[str, ...] = ()
+    mmproj: str | None = None
 
 
 def load(loading: Loading) -> tuple[Served, ...]:
@@ -67,18 +68,26 @@ def load(loading: Loading) -> tuple[Served, ...]:
     files = [model_file(name) for name in names]
     known = [name if name in models.MODELS else name_of(file) for name, file in zip(names, files, strict=True)]
     _tell_apart(known, loading.aliases)
+    projector = None if loading.mmproj is None else models.resolve(loading.mmproj)
+    if projector is None and len(files) == 1:
+        _tell_projector(files[0])
     templates = [inputs.template_of(loading.template, file) for file in files]
     profiles = profiles_of(loading.profiles, [*zip(map(model_name, files), templates, strict=True)])
     served: list[Served] = []
     for name, file, template, profile in zip(known, files, templates, profiles, strict=True):
         engine = inputs.load_engine(
-            file, loading.context, loading.threads, loading.parallel, deterministic=loading.deterministic
+            file,
+            loading.context,
+            loading.threads,
+            loading.parallel,
+            deterministic=loading.deterministic,
+            mmproj=projector,
         )
-        _say_memory(engine)
+        told = _told_context(engine)
         aliases = () if served else loading.aliases
         defaults = inputs.defaults_of(sampling_of_gguf(file), f"the metadata of {file.name}")
         _say(sampled(name, defaults))
-        served.append(Served(name, template, engine, aliases, defaults=defaults, profile=profile))
+        served.append(Served(name, template, engine, aliases, defaults=defaults, profile=profile, told_context=told))
     return tuple(served)
 
 
@@ -96,13 +105,20 @@ def sampled(name: str, defaults: SamplingDefaults) -> str:
     return f"{name}, where a request does not say: {defaults} ({defaults.source or 'the model has none of its own'})"
 
 
-def _say_memory(engine: Engine) -> None:
+def _tell_projector(model: Path) -> None:
+    for beside in sorted(model.parent.glob("*mmproj*.gguf"))[:1]:
+        _say(f"note: --mmproj {beside} would show the model images")
+
+
+def _told_context(engine: Engine) -> int | None:
+    """The context of an engine that does not count tokens itself; what is remembered at most is said."""
     # Of an extra, which is there if a model was loaded.
     from toolgram.engines.llama_cpp.bundled_server import LlamaObject
     from toolgram.engines.llama_cpp.engine import LlamaCpp
 
     if isinstance(engine, LlamaCpp | LlamaObject):
         _say(engine.memory)
+    return engine.context_length if isinstance(engine, LlamaObject) else None
 
 
 def keys(given: Sequence[str], file: Path | None, environment: Mapping[str, str]) -> tuple[str, ...]:

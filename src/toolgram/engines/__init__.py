@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from toolgram.engines.llama_cpp.bundled_server import LlamaObject
     from toolgram.engines.llama_cpp.engine import LlamaCpp
     from toolgram.engines.remote.llama_server import LlamaServer
     from toolgram.engines.remote.openai import OpenAICompletions
@@ -13,10 +14,11 @@ if TYPE_CHECKING:
     from toolgram.engines.remote.vllm import Vllm
     from toolgram.engines.replay import Replay
 
-__all__ = ["LlamaCpp", "LlamaServer", "OpenAICompletions", "Replay", "Sglang", "Vllm"]
+__all__ = ["LlamaCpp", "LlamaObject", "LlamaServer", "OpenAICompletions", "Replay", "Sglang", "Vllm"]
 
 _MODULES = {
     "LlamaCpp": "llama_cpp.engine",
+    "LlamaObject": "llama_cpp.bundled_server",
     "LlamaServer": "remote.llama_server",
     "OpenAICompletions": "remote.openai",
     "Replay": "replay",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from toolgram.errors import EngineError
 
@@ -271,6 +271,20 @@ class Capabilities:
 
 class BrokenOff(Exception):
     """Thrown into a generation (`athrow`) of which no more is wanted, though somebody still asks what it cost."""
+
+
+@runtime_checkable
+class ShowsImages(Protocol):
+    """An engine that may show its model images."""
+
+    @property
+    def is_one_of_several(self) -> bool:
+        """Whether the model may have to be loaded only to be asked about."""
+        ...
+
+    async def sees(self) -> bool:
+        """Whether the model is shown images. Raises EngineError where a server fails."""
+        ...
 
 
 class Engine(Protocol):

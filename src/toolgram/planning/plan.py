@@ -22,6 +22,7 @@ from toolgram.planning.another_call import AnotherCall, another_call_of
 from toolgram.planning.brought_tools import with_tools_in_place
 from toolgram.planning.call_ids import CallIds, IdMaker
 from toolgram.planning.decision import Decision, decision_of
+from toolgram.planning.images import marked, refuse_end
 from toolgram.planning.lazy import lazy_grammar
 from toolgram.planning.profile import Profile
 from toolgram.planning.prompt import Parts, Prompt, build_prompt
@@ -207,6 +208,8 @@ def plan(
     style: str | ToolStyle | None = None,
     now: datetime | None = None,
     profile: Profile | None = None,
+    *,
+    sees: bool = False,
 ) -> Plan:
     """The plan for a chat-completions body, a mapping or a `ChatBody`, with a chat template.
 
@@ -214,12 +217,15 @@ def plan(
     The answer has its JSON Schema, relaxed where a grammar cannot enforce it; `Plan.value` checks the rest.
 
     `style` is a name or a ToolStyle, else the best is chosen; `now` is the date that prompts tell, else today's. The
-    `profile` of the model fills in what the request leaves open, unless a style is named. Raises InvalidRequest with a
-    pointer into the request, InvalidSchema, UnsupportedSchema (for what is `strict`), TemplateError, and ProfileError
-    for a profile of another chat template.
+    `profile` of the model fills in what the request leaves open, unless a style is named. A model that `sees` is shown
+    the images of the request (`image_url`, in base64), by an engine that does so. Raises InvalidRequest with a pointer
+    into the request, InvalidSchema, UnsupportedSchema (for what is `strict`), TemplateError, and ProfileError for a
+    profile of another chat template.
     """
     request, answer_type = typed_answer(request)
-    made = plan_of(parse_request(request), template, style, now, profile)
+    parsed = parse_request(request)
+    parsed, media = marked(parsed) if sees else (parsed, None)
+    made = plan_of(parsed, template, style, now, profile, media=media)
     return made if answer_type is None else replace(made, answer_type=answer_type)
 
 
@@ -243,12 +249,15 @@ def plan_of(
     request = with_tools_in_place(request, shown)
     try:
         if profile is None or style is not None:
-            return _plan_of(request, shown, choose_style(shown, style), now, fits, media or {})
-        profile.check(template)
-        made = _plan_of(profile.filling(request), shown, profile.choose_style(shown), now, fits, media or {})
+            made = _plan_of(request, shown, choose_style(shown, style), now, fits, media or {})
+        else:
+            profile.check(template)
+            made = _plan_of(profile.filling(request), shown, profile.choose_style(shown), now, fits, media or {})
+            made = _without_idle_bias(made, request)
     except InvalidRequest as error:
         raise InvalidRequest(placed(request.places, error.pointer), error.reason) from error
-    return _without_idle_bias(made, request)
+    refuse_end(made.prompt_parts)
+    return made
 
 
 def _without_idle_bias(made: Plan, request: Request) -> Plan:

@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 from toolgram.api.errors import ApiError
 from toolgram.api.ollama.models import tagged, untagged
 from toolgram.chat import bound
-from toolgram.engines.base import Engine, Prompt, SamplingDefaults, SupportsGrammar
+from toolgram.engines.base import Engine, Prompt, SamplingDefaults, ShowsImages, SupportsGrammar
 from toolgram.errors import EngineError, PromptTooLong
 from toolgram.grammar.constraint import Constraint
 from toolgram.planning.profile import Profile
@@ -60,20 +60,6 @@ class Reached(Protocol):
 
     async def check(self) -> None:
         """Raises EngineError unless the server is well."""
-        ...
-
-
-@runtime_checkable
-class ShowsImages(Protocol):
-    """An engine that may show its model images."""
-
-    @property
-    def is_one_of_several(self) -> bool:
-        """Whether the model may have to be loaded only to be asked about."""
-        ...
-
-    async def sees(self) -> bool:
-        """Whether the model is shown images. Raises EngineError where a server fails."""
         ...
 
 

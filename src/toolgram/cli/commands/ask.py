@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from toolgram.cli.options import (
     CUT_OFF,
+    Mmproj,
     Model,
     Parallel,
     Profile,
@@ -36,7 +38,12 @@ def ask(
         bool, typer.Option("--strict", help="Refuse what of a schema a grammar cannot enforce exactly.")
     ] = False,
     system: System = None,
+    image: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="An image (PNG, JPEG, GIF or BMP) to show before it; may be repeated."),
+    ] = None,
     model: Model = None,
+    mmproj: Mmproj = None,
     template: Template = None,
     style: Style = None,
     profile: Profile = None,
@@ -61,21 +68,25 @@ def ask(
     """Ask a model; its answer is on stdout: as text on a terminal, else a message in JSON. Exits with 3 if cut off."""
     from toolgram.chat.guarantees import refuse_unenforced
     from toolgram.cli.ask import answer, model_of
-    from toolgram.cli.inputs import Question, question_of, request_of, style_of
+    from toolgram.cli.inputs import BadInput, Question, question_of, request_of, style_of
     from toolgram.cli.profiles import profile_of
     from toolgram.conversation.request import parse_request
     from toolgram.engines.base import Sampling
     from toolgram.planning.plan import plan as make_plan
     from toolgram.planning.typed_answer import typed_answer
 
-    asked = Question(question_of(question), tools, tool_choice, parallel, schema, system, strict=strict)
+    images = tuple(image or ())
+    if images and mmproj is None and upstream is None:
+        raise BadInput("--image needs a model that sees: give --model with its --mmproj, or --upstream")
+    asked = Question(question_of(question), tools, tool_choice, parallel, schema, system, images, strict=strict)
     body = request_of(asked)
     parse_request(typed_answer(body)[0])  # errors in it are reported before a model is fetched
     sampling = Sampling(max_tokens=max_tokens, temperature=temperature, seed=seed)
     chosen = style_of(style)
-    asks = model_of(model, template, Server(upstream, upstream_kind, upstream_model, upstream_key))
+    server = Server(upstream, upstream_kind, upstream_model, upstream_key)
+    asks = model_of(model, template, server, mmproj=mmproj)
     best = profile_of(profile, asks.bound, chosen)
-    plan = make_plan(body, asks.template, chosen, profile=best)
+    plan = make_plan(body, asks.template, chosen, profile=best, sees=bool(images))
     engine = asks.load()
     if not allow_unenforced:
         refuse_unenforced(plan.request, engine)

@@ -45,6 +45,14 @@ def serve(
             help="The first model answers to names that there are not.",
         ),
     ] = False,
+    mmproj: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            envvar=_env("MMPROJ"),
+            help="The projector by which the model is shown images, mmproj-….gguf: llama.cpp's own server runs it.",
+        ),
+    ] = None,
     template: Annotated[
         Path | None,
         typer.Option(
@@ -309,6 +317,8 @@ def serve(
         profiles = ("none",)
     if upstream and model:
         raise BadInput("give --model or --upstream, not both")
+    if mmproj is not None and len(model or ()) != 1:
+        raise BadInput("--mmproj is for one --model; a server gets its own where it is started")
     if upstream:
         found = tuple(
             connect(Upstream(tuple(upstream), upstream_kind, name, upstream_key, upstream_backend), template, wait=True)
@@ -326,5 +336,6 @@ def serve(
         return
     if workers > 1:
         raise BadInput("--workers needs --upstream: an embedded model runs in one process, which batches its requests")
-    loading = Loading(tuple(model or ()), aliases, template, context, threads, parallel, deterministic, profiles)
+    names = tuple(model or ())
+    loading = Loading(names, aliases, template, context, threads, parallel, deterministic, profiles, mmproj)
     run(load(loading), settings, host, port, log_file)

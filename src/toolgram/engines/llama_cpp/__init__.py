@@ -28,14 +28,21 @@ def load(
     threads: int | None = None,
     parallel: int = 1,
     deterministic: bool = False,
+    mmproj: Path | None = None,
 ) -> LlamaCpp | LlamaObject:
     """The embedded engine with a model, for so many requests at once, or as many as are of use; others wait.
 
     `context`, `threads` and `deterministic` are those of `LlamaCpp`. Where the C interface of the xllamacpp that is
     installed is not known, or not there, as on Windows, its own server runs the model, and `notify` is told why; but
-    that server cannot be made deterministic. Raises ModelError for a file or a context that this machine cannot run,
+    that server cannot be made deterministic. It does so, too, where the model has a projector, the file `mmproj`, by
+    which it is shown images. Raises ModelError for a file or a context that this machine cannot run,
     EngineError where xllamacpp is unsuitable, MissingPackage where it is not installed.
     """
+    in_a_server = min(parallel, _IN_A_SERVER)
+    if mmproj is not None:
+        if deterministic:
+            raise EngineError("answers cannot be made deterministic where images are shown")
+        return LlamaObject(path, mmproj=mmproj, context=context, parallel=in_a_server, threads=threads)
     try:
         most = min(parallel, _IN_A_PASS)
         return LlamaCpp(path, context=context, parallel=most, threads=threads, deterministic=deterministic)
@@ -43,4 +50,4 @@ def load(
         if deterministic:
             raise EngineError(f"answers cannot be made deterministic here: {error}") from error
         notify(f"{error}; llama.cpp's own server runs the model instead, which takes longer")
-        return LlamaObject(path, context=context, parallel=min(parallel, _IN_A_SERVER), threads=threads)
+        return LlamaObject(path, context=context, parallel=in_a_server, threads=threads)

@@ -17,6 +17,9 @@ from toolgram.engines.llama_cpp.machine import cores
 from toolgram.engines.llama_cpp.room import SMALL_CONTEXT, Room, room_of
 from toolgram.engines.remote.llama_server import LlamaServer
 from toolgram.errors import EngineError, ModelError
+from toolgram.gguf_header import metadata
+
+_SILENT = 86_400.0  # seconds: one that reads a long prompt says nothing, and where it ends so does this process
 
 
 class LlamaObject:
@@ -25,28 +28,41 @@ class LlamaObject:
     Without a `context` that is what the model was trained for, as far as a quarter of the free memory holds it, and
     then no more requests run at once than that holds. The server listens on a port of this machine, and answers nobody
     but us. It samples every token: nothing is jumped over. Its penalties and logprobs are those of `LlamaServer`.
-    Raises ModelError for a file that cannot be run, EngineError where xllamacpp cannot be loaded.
-    `memory` says in words what the contexts take.
+    With a projector, the file `mmproj`, the model is shown images. `context_length` is what prompt and answer may have
+    together, in tokens, `architecture` llama.cpp's name for that of the model; `memory` says in words what the contexts
+    take. Raises ModelError for a file that cannot be run, EngineError where xllamacpp cannot be loaded.
     """
 
     capabilities = LlamaServer.capabilities
+    is_one_of_several = False
 
     def __init__(
-        self, path: str | Path, *, context: int | None = None, parallel: int = 4, threads: int | None = None
+        self,
+        path: str | Path,
+        *,
+        mmproj: str | Path | None = None,
+        context: int | None = None,
+        parallel: int = 4,
+        threads: int | None = None,
     ) -> None:
         if min(1 if context is None else context, parallel, 1 if threads is None else threads) < 1:
             raise EngineError("context, parallel and threads must be at least 1")
         self.path = Path(path)
+        self._projector = None if mmproj is None else Path(mmproj)
         check_file(self.path)
-        room = room_of(self.path)
+        if self._projector is not None:
+            _check_projector(self._projector)
+        room = room_of(*filter(None, (self.path, self._projector)))
         if context is None:
             context, parallel = _fitting(room, parallel)
+        self.context_length = context
+        self.architecture = room.architecture
         held = parallel * (context * room.bytes_per_token + room.bytes_per_sequence)
         trained = "as trained" if context == room.trained else f"trained for {room.trained}"
         self.memory = f"context of {context} tokens ({trained}); {held / 1e9:.1f} GB of memory for {parallel} at once"
         key = secrets.token_urlsafe()
-        self._server = _start(self.path, context, parallel, threads, key, room.share)
-        self._client = LlamaServer(self._server.listening_address, api_key=key)
+        self._server = _start(self.path, self._projector, context, parallel, threads, key, room.share)
+        self._client = LlamaServer(self._server.listening_address, api_key=key, timeout=_SILENT)
 
     def generate(
         self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
@@ -59,9 +75,13 @@ class LlamaObject:
             raise EngineError("the engine is closed")
         return self._client.generate(prompt, constraint, sampling)
 
-    def count_tokens(self, prompt: Prompt) -> int:
-        """How many tokens a prompt has; for scripts, where no event loop runs in this thread."""
-        return asyncio.run(self._client.count_tokens(prompt))
+    async def sees(self) -> bool:
+        """Whether the model is shown images."""
+        return self._projector is not None
+
+    async def count_tokens(self, prompt: Prompt) -> int:
+        """How many tokens a prompt has."""
+        return await self._client.count_tokens(prompt)
 
     def close(self) -> None:
         """As `aclose`, for scripts."""
@@ -90,7 +110,26 @@ def _fitting(room: Room, parallel: int) -> tuple[int, int]:
     return context, max(min(tokens // context, parallel), 1)
 
 
-def _start(path: Path, context: int, parallel: int, threads: int | None, key: str, aside: int | None) -> Any:
+def _check_projector(path: Path) -> None:
+    """Raises ModelError for what is none, or one of sounds alone."""
+    check_file(path)
+    try:
+        about = metadata(path)
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} cannot be loaded: {error}") from error
+    if about.get("clip.has_vision_encoder") is not True:
+        raise ModelError(f"{path} is no projector for images: it comes beside the model, as mmproj-….gguf")
+
+
+def _start(
+    path: Path,
+    projector: Path | None,
+    context: int,
+    parallel: int,
+    threads: int | None,
+    key: str,
+    aside: int | None,
+) -> Any:
     """The server, which may have so many bytes `aside` of what ended."""
     os.environ.setdefault("GOMP_SPINCOUNT", "2000")  # as `ffi` says
     try:
@@ -99,11 +138,14 @@ def _start(path: Path, context: int, parallel: int, threads: int | None, key: st
         raise EngineError(f"xllamacpp cannot be loaded ({error}): pip install 'toolgram[embedded]'") from error
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
+    if projector is not None:
+        params.mmproj.path = str(projector)
     params.n_parallel = parallel
     params.n_ctx = context * parallel
     if aside is not None:
         params.cache_ram_mib = min(params.cache_ram_mib, aside >> 20)
-    params.cpuparams.n_threads = threads or 1
+    # Single tokens of a small model take no longer with one; what images are read with has no number of its own.
+    params.cpuparams.n_threads = threads or (1 if projector is None else cores())
     params.cpuparams_batch.n_threads = threads or cores()
     params.api_keys = [key]
     params.hostnames = ["127.0.0.1"]
@@ -113,4 +155,5 @@ def _start(path: Path, context: int, parallel: int, threads: int | None, key: st
     try:
         return xllamacpp.Server(params)
     except (RuntimeError, ValueError) as error:
-        raise ModelError(f"{path} cannot be loaded: {error}") from error
+        beside = "" if projector is None else f" with {projector}, which may be of another model"
+        raise ModelError(f"{path} cannot be loaded{beside}: {error}") from error

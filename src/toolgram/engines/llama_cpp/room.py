@@ -23,7 +23,8 @@ class Room(NamedTuple):
     """How many tokens of context a model was `trained` for, and the bytes that each takes, and each sequence.
 
     Those of a sequence are the states of layers that are recurrent. `free` are the bytes of memory that are left, and
-    `share` the part of them, without the model, that is for requests; None where the system does not tell.
+    `share` the part of them, without the model, that is for requests; None where the system does not tell. The
+    `architecture` is llama.cpp's name for it.
     """
 
     trained: int
@@ -31,10 +32,11 @@ class Room(NamedTuple):
     bytes_per_sequence: int
     free: int | None
     share: int | None
+    architecture: str = ""
 
 
-def room_of(path: Path) -> Room:
-    """Of a model's file. Raises ModelError for a damaged one."""
+def room_of(path: Path, *beside: Path) -> Room:
+    """Of a model's file, where others are in memory `beside` it. Raises ModelError for a damaged one."""
     try:
         with path.open("rb") as file:
             about = gguf_header.fields(file)
@@ -43,8 +45,9 @@ def room_of(path: Path) -> Room:
     except (OSError, ValueError) as error:
         raise ModelError(f"{path} cannot be loaded: {error}") from error
     free = machine.free_memory()
-    share = None if free is None else max(free - size_of(path), 0) // SHARE
-    return Room(said.most("context_length"), _bytes_per_token(said), _bytes_per_sequence(said), free, share)
+    share = None if free is None else max(free - sum(map(size_of, (path, *beside))), 0) // SHARE
+    taken = _bytes_per_token(said), _bytes_per_sequence(said)
+    return Room(said.most("context_length"), *taken, free, share, str(family))
 
 
 def _numbers(file: BinaryIO, value: Any) -> tuple[int, ...]:

@@ -61,7 +61,7 @@ async def version(_desk: Desk, request: Request) -> ASGIApp:
 
 
 def _facts(served: Served, name: str) -> Facts:
-    return Facts(tagged(name), served.template, served.created, served.context, served.architecture)
+    return Facts(tagged(name), served.template, served.created, served.context_length, served.architecture)
 
 
 async def _answered(desk: Desk, request: Request, kind: Kind, asked: Generation | CompletionRequest | Load) -> ASGIApp:

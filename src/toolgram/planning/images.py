@@ -7,7 +7,7 @@ import binascii
 import re
 import secrets
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -58,6 +58,13 @@ def marked(request: Request) -> tuple[Request, dict[str, Media]]:
         return request, {}
     messages = tuple(_with_marks(i, message, found) for i, message in enumerate(request.messages))
     return replace(request, messages=messages), {str(each): each for each in found.values()}
+
+
+def refuse_end(parts: Sequence[tuple[str, bool]]) -> None:
+    """Raises InvalidRequest for a prompt that ends with an image, from which no engine goes on."""
+    for last, _ in parts[-1:]:
+        if isinstance(last, Media):
+            raise InvalidRequest(last.pointer, "the prompt ends with this image: a text must follow it")
 
 
 def _with_marks(i: int, message: Json, found: Mapping[tuple[int, int], Media]) -> Json:
