@@ -12,6 +12,7 @@ from mcp.types import ImageContent, TextContent, ToolAnnotations
 
 app = MCPServer("demo", log_level="CRITICAL")
 COUNT = 3
+DOT = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 
 
 @app.tool(annotations=ToolAnnotations(read_only_hint=True))
@@ -67,9 +68,10 @@ def review(code: str) -> str:
 
 @app.tool()
 def picture() -> list[TextContent | ImageContent]:
-    """A picture, and a word on it."""
+    """A picture, a word on it, and what is no picture."""
     return [
         TextContent(type="text", text="a dot"),
+        ImageContent(type="image", data=DOT, mime_type="image/gif"),
         ImageContent(type="image", data="aGVsbG8h", mime_type="image/png"),
     ]
 

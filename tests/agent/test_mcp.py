@@ -72,7 +72,7 @@ def test_results_errors_and_pictures_are_told() -> None:
     added, failed, picture = told(*calls)
     assert added == "3"
     assert "Error executing tool fail" in failed
-    assert picture == "a dot\n(image/png, 6 bytes, which is not shown)"
+    assert picture == "a dot\n(image/gif, 42 bytes, which is not shown)\n(image/png, 6 bytes, which is not shown)"
 
 
 def test_the_same_over_http(address: str, monkeypatch: pytest.MonkeyPatch) -> None:

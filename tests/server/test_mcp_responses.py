@@ -18,10 +18,13 @@ from openai import OpenAI
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import BaseModel, TypeAdapter
 
+from agent.mcp_demo import DOT
+from agent.seeing import Seeing
 from live_server import serving
 from mcp_over_http import free_port, over_http
 from toolgram.agent import Limits
 from toolgram.api.openapi.document import document
+from toolgram.conversation.media import media_in
 from toolgram.engines.replay import Replay
 from toolgram.server.settings import Settings
 
@@ -43,8 +46,10 @@ def call(name: str, **arguments: Any) -> str:
 
 
 @contextmanager
-def running(*turns: str | Sequence[str], mcp: Any = DEMO, **settings: Any) -> Iterator[tuple[OpenAI, Replay]]:
-    engine = Replay(*turns)
+def running(
+    *turns: str | Sequence[str], mcp: Any = DEMO, kind: type[Replay] = Replay, **settings: Any
+) -> Iterator[tuple[OpenAI, Replay]]:
+    engine = kind(*turns)
     with serving(engine, Settings(mcp=mcp, style="hermes_2_pro", **settings)) as address:
         yield OpenAI(base_url=f"{address}/v1", api_key="any", max_retries=0), engine
 
@@ -98,6 +103,29 @@ def test_a_call_is_run_and_the_model_goes_on(given: Any) -> None:
     assert said.usage
     assert said.usage.output_tokens == 1 + len("It is 3.")
     assert RESULT.format(3) in engine.calls[1].text
+
+
+PICTURE: Any = {"type": "mcp", "server_label": "demo", "allowed_tools": ["picture"], "require_approval": "never"}
+
+
+@pytest.mark.parametrize("kind", [Seeing, Replay])
+def test_a_model_that_sees_is_shown_what_a_server_gives(kind: type[Replay]) -> None:
+    with running(call("demo_picture"), "A dot.", kind=kind) as (client, engine):
+        said = client.responses.create(**body(tools=[PICTURE]))
+    shown = [each.data for each in media_in(engine.calls[1].prompt)]
+    assert shown == ([DOT] if kind is Seeing else [])
+    told = ("a dot", "(image/gif, 42 bytes, which is not shown)", "(image/png, 6 bytes, which is not shown)")
+    assert said.output[1].output == "\n".join(told)
+    assert said.output_text == "A dot."
+
+
+def test_what_a_server_gives_after_a_yes_is_shown() -> None:
+    asking = {**PICTURE, "require_approval": "always"}
+    with running(call("demo_picture"), "A dot.", kind=Seeing) as (client, engine):
+        asked = client.responses.create(**body(tools=[asking]))
+        yes = {"type": "mcp_approval_response", "approval_request_id": asked.output[1].id, "approve": True}
+        client.responses.create(**body(tools=[asking], previous_response_id=asked.id, input=[yes]))
+    assert [each.data for each in media_in(engine.calls[1].prompt)] == [DOT]
 
 
 def test_a_stream_is_the_whole_in_the_shapes_of_the_sdk() -> None:

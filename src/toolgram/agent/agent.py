@@ -15,7 +15,7 @@ with needing("agent", "an agent"):
 
 from toolgram.agent.answers import MOST_TIGHT, AnswerType, fits
 from toolgram.agent.calls import DENIED, Called, Tool, results
-from toolgram.agent.progress import Conversation, Progress, in_order, unanswered, whole_calls, with_own_ids
+from toolgram.agent.progress import Conversation, Progress, unanswered, whole_calls, with_own_ids
 from toolgram.agent.runs import (
     AgentEvent,
     ApprovalAsked,
@@ -34,7 +34,7 @@ from toolgram.agent.tools import FunctionTool, InvalidTool, tool_of
 from toolgram.chat import Reply, stream
 from toolgram.conversation.events import ContentDelta, ReasoningDelta
 from toolgram.conversation.message import ToolCall
-from toolgram.engines.base import Engine, Sampling
+from toolgram.engines.base import Engine, Sampling, shows_images
 from toolgram.planning.plan import Plan, plan
 from toolgram.planning.profile import Profile
 from toolgram.styles.base import ToolStyle
@@ -95,7 +95,7 @@ class Agent(Generic[T]):
 
     async def run(
         self,
-        goal: str | None = None,
+        goal: str | Sequence[Any] | None = None,
         *,
         messages: Conversation = (),
         approved: Mapping[str, bool] | None = None,
@@ -109,19 +109,20 @@ class Agent(Generic[T]):
 
     async def stream(
         self,
-        goal: str | None = None,
+        goal: str | Sequence[Any] | None = None,
         *,
         messages: Conversation = (),
         approved: Mapping[str, bool] | None = None,
     ) -> AsyncGenerator[AgentEvent | Run[T], None]:
         """What happens, as it happens; at last the run. Closing the generator stops the engine and the tools.
 
-        `messages` is a conversation to go on with, as a `Run` has it. Calls in it that have no results are run first,
-        with `approved` saying yes or no to them by their ids, and then the goal is told. Raises EngineError where the
-        engine fails or the context is full, NoAnswer where not even a short answer was whole or taken by its type, and
-        what `toolgram.plan` raises.
+        The `goal` is a text, or the parts of a message's content: images are for a model that sees, and it is shown
+        those that tools give, too. `messages` is a conversation to go on with, as a `Run` has it. Calls in it that have
+        no results are run first, with `approved` saying yes or no to them by their ids, and then the goal is told.
+        Raises EngineError where the engine fails or the context is full, NoAnswer where not even a short answer was
+        whole or taken by its type, and what `toolgram.plan` raises.
         """
-        turn = Progress(list(messages), approved or {})
+        turn = Progress(list(messages), approved or {}, sees=await shows_images(self.engine))
         if self._index is not None:
             turn.shown = Shown(self._tools, self._index, self.most_tools or 1)
         calls = unanswered(turn.messages)
@@ -159,12 +160,12 @@ class Agent(Generic[T]):
                 yield turn.ended(turn.answer)
                 return
 
-    def _begin(self, goal: str | None, turn: Progress) -> None:
+    def _begin(self, goal: str | Sequence[Any] | None, turn: Progress) -> None:
         turn.approved = {}  # a yes to a call that waited is none to a later one, whatever its id
         if self.instructions is not None and not turn.messages:
             turn.messages.append({"role": "system", "content": self.instructions})
         if goal is not None:
-            turn.messages.append({"role": "user", "content": goal})
+            turn.messages.append({"role": "user", "content": goal if isinstance(goal, str) else list(goal)})
         if not turn.messages:
             raise InvalidRequest("/messages", "there is neither a goal nor a conversation to go on with")
 
@@ -225,11 +226,11 @@ class Agent(Generic[T]):
             body |= {"tools": [tool.to_openai() for tool in shown.values()], "tool_choice": choice}
         if form is not None:
             body["response_format"] = form
-        return plan(body, self.template, self.style, profile=self.profile)
+        return plan(body, self.template, self.style, profile=self.profile, sees=turn.sees)
 
     async def _run_calls(self, calls: Sequence[ToolCall], turn: Progress) -> AsyncGenerator[AgentEvent, None]:
         allowed: list[ToolCall] = []
-        texts: dict[str | None, str] = {}
+        made: list[Result] = []
         for call in calls:
             answer = turn.approved.get(call.id or "")
             if answer is None and self._asks(call):
@@ -239,19 +240,18 @@ class Agent(Generic[T]):
                     turn.waiting.append(call)
                     continue
             if answer is not None and answer is not True:
-                texts[call.id] = DENIED
-                yield Result(call, DENIED, is_error=True, seconds=0.0)
+                made.append(Result(call, DENIED, is_error=True, seconds=0.0))
+                yield made[-1]
             else:
                 allowed.append(call)
-        if turn.waiting and not texts and not allowed:
+        if turn.waiting and not made and not allowed:
             return
-        async with aclosing(results(allowed, {**self._tools, **self._shown(turn)}, self.limits)) as made:
-            async for told in made:
+        async with aclosing(results(allowed, {**self._tools, **self._shown(turn)}, self.limits)) as events:
+            async for told in events:
                 if isinstance(told, Result):
-                    texts[told.call.id] = told.text
+                    made.append(told)
                 yield told
-        said = ({"role": "tool", "tool_call_id": id_, "content": text} for id_, text in texts.items())
-        turn.messages[:] = in_order([*turn.messages, *said])
+        turn.add_results(made)
 
     def _asks(self, call: ToolCall) -> bool:
         tool = self._tools.get(call.name)

@@ -18,7 +18,7 @@ from toolgram.errors import InvalidOutput, ToolgramError, needing
 with needing("agent", "an agent"):
     import anyio
 
-from toolgram.agent.results import is_awaited, shortened, text_of, text_of_async
+from toolgram.agent.results import Illustrated, is_awaited, shortened, text_of, text_of_async
 from toolgram.agent.runs import CallProgress, Limits, Result
 from toolgram.agent.tools import FunctionTool
 from toolgram.conversation.message import ToolCall
@@ -183,7 +183,8 @@ async def result_of(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -
     with span(f"execute_tool {name}", said) as note:
         text, is_error = await _outcome(call, tools, limits)
         note({"error.type": "tool_error" if is_error else None})
-    return Result(call, text, is_error, time.monotonic() - begun)
+    parts = text.parts if isinstance(text, Illustrated) else ()
+    return Result(call, str(text), is_error, time.monotonic() - begun, parts)
 
 
 async def _outcome(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -> tuple[str, bool]:

@@ -33,7 +33,7 @@ with needing("mcp", "an MCP server"):
     from mcp.shared.dispatcher import ProgressFnT
 
 from toolgram.agent.calls import CallFailed, object_of, report_progress
-from toolgram.agent.mcp_values import MAX_NAME, block_text, problem_of, tool_name, writes, wrong_at
+from toolgram.agent.mcp_values import MAX_NAME, problem_of, result_of, tool_name, writes, wrong_at
 from toolgram.agent.results import shortened
 from toolgram.agent.tools import InvalidTool
 from toolgram.engines.remote.http import takes_proxies, trusted
@@ -270,7 +270,7 @@ class McpServer:
             raise CallFailed(f"The server {self.name} ended before it gave a result.") from error
         except ValidationError as error:
             raise CallFailed(f"The server {self.name} gave a result that is none in MCP: {wrong_at(error)}") from error
-        text = "\n".join(map(block_text, result.content))
+        text = result_of(result.content)
         if not text and result.structured_content is not None:
             text = json.dumps(result.structured_content, ensure_ascii=False)
         if result.is_error:

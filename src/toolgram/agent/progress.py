@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, cast
 
-from toolgram.agent.results import shortened
-from toolgram.agent.runs import JsonMessage, Limits, Run
+from toolgram.agent.results import MOST_IMAGES, shortened
+from toolgram.agent.runs import JsonMessage, Limits, Result, Run
 from toolgram.agent.search import Shown
 from toolgram.chat import Reply
 from toolgram.conversation.message import Message, ToolCall
@@ -19,6 +19,7 @@ Conversation = Sequence[JsonMessage]
 
 _ID = 9  # characters of an id, which is what the strictest templates take
 _LEAST_RESULT = 400  # characters that are left of each result, however full the context is
+_HIDDEN = "(The image is no longer shown.)"
 _QUOTED = 200  # characters of what the model said, where it is told what was wrong with it
 
 
@@ -37,6 +38,7 @@ class Progress:
     texts: list[str] = field(default_factory=list[str])
     waiting: list[ToolCall] = field(default_factory=list[ToolCall])
     shown: Shown | None = None  # where only some of the tools are
+    sees: bool = False  # whether the model is shown images
     answer: Any = None
     cut: bool = False
     repeats: int = 0  # turns with the same calls, up to the last
@@ -76,8 +78,35 @@ class Progress:
         else:
             self.messages.append({"role": "user", "content": problem})
 
+    def add_results(self, results: Iterable[Result]) -> None:
+        """What came of calls, in the order of the calls."""
+        contents = ((each.call.id, each.content(sees=self.sees)) for each in results)
+        said = ({"role": "tool", "tool_call_id": id_, "content": content} for id_, content in contents)
+        self.messages[:] = in_order([*self.messages, *said])
+        self.hide_images()
+
+    def hide_images(self) -> None:
+        """Show no more images of tools than may be in a request: the last ones.
+
+        Half as many are left, so that the beginning of the prompt then stays as it is for some turns.
+        """
+        if sum(map(_images, self.messages)) > MOST_IMAGES:
+            *before, _ = [at for at, message in enumerate(self.messages) if _images(message)]
+            while before and sum(map(_images, self.messages)) > MOST_IMAGES // 2:
+                self._hide_images_of(before.pop(0))
+
+    def _hide_images_of(self, at: int) -> None:
+        said = [str(part["text"]) for part in self.messages[at]["content"] if part.get("type") == "text"]
+        self.messages[at] = {**self.messages[at], "content": "\n".join([*said, _HIDDEN])}
+
     def make_room(self) -> bool:
-        """Cut the longest results to half of their length; False where all of them are short already."""
+        """Hide the images of the first half of the results that have some, or else cut the longest results to half of
+        their length; False where all of them are short already."""
+        illustrated = [at for at, message in enumerate(self.messages) if _images(message)]
+        for at in illustrated[: (len(illustrated) + 1) // 2]:
+            self._hide_images_of(at)
+        if illustrated:
+            return True
         lengths = [len(each["content"]) for each in self.messages if _is_result(each)]
         most = max(lengths, default=0) // 2
         if most < _LEAST_RESULT:
@@ -91,6 +120,15 @@ class Progress:
         """The run, at its end."""
         messages, waiting, texts = tuple(self.messages), tuple(self.waiting), tuple(self.texts)
         return Run(answer, messages, waiting, self.number, self.usage, texts, self.cut)
+
+
+def _images(message: JsonMessage) -> int:
+    """How many images there are in a result."""
+    content = message.get("content")
+    if message.get("role") != "tool" or not isinstance(content, list):
+        return 0
+    parts = cast("list[Any]", content)
+    return sum(isinstance(part, dict) and cast("JsonMessage", part).get("type") == "image_url" for part in parts)
 
 
 def _is_result(message: JsonMessage) -> bool:

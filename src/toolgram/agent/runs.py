@@ -92,12 +92,20 @@ class CallProgress:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a call, as the model is shown it; an error is a result too. `seconds` by the clock."""
+    """What came of a call, as the model is shown it; an error is a result too. `seconds` by the clock.
+
+    A model that sees is shown `parts` in the place of the text, where there are images: parts of a message's content.
+    """
 
     call: ToolCall
     text: str
     is_error: bool
     seconds: float
+    parts: Sequence[Mapping[str, Any]] = ()
+
+    def content(self, *, sees: bool) -> Any:
+        """The content of the message that tells the model."""
+        return list(self.parts) if sees and self.parts else self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ class Shown:
 
     def read(self, messages: Sequence[Mapping[str, Any]]) -> None:
         """Show what fits the last thing that the user said, and what was called."""
-        said = [each["content"] for each in messages if each.get("role") == "user" and isinstance(each["content"], str)]
+        said = [_said_in(each["content"]) for each in messages if each.get("role") == "user"]
         self.add(each["name"] for each in reversed(self.index.best(said[-1] if said else "", self.most)))
         calls = (call for each in messages for call in each.get("tool_calls") or ())
         self.add(call["function"]["name"] for call in calls if "function" in call)
@@ -115,3 +115,12 @@ class Shown:
         self.add(each["name"] for each in reversed(found))
         lines = (f"{each['name']}: {shortened(each.get('description') or '', _ABOUT)}" for each in found)
         return "\n".join(lines) or "There is no such tool."
+
+
+def _said_in(content: Any) -> str:
+    """What a message says: its text, or the texts of its parts."""
+    if isinstance(content, str):
+        return content
+    parts = cast("list[Any]", content) if isinstance(content, list) else []
+    texts = (cast("Mapping[str, Any]", part).get("text") for part in parts if isinstance(part, dict))
+    return " ".join(text for text in texts if isinstance(text, str))

@@ -10,7 +10,7 @@ import logging
 import mimetypes
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -54,9 +54,7 @@ class Question:
 
 def request_of(question: Question) -> dict[str, Any]:
     """The chat-completions body that a question and its options stand for."""
-    shown = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in question.images]
-    content = [*shown, {"type": "text", "text": question.text}] if shown else question.text
-    messages: list[dict[str, Any]] = [{"role": "user", "content": content}]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": content_of(question.text, question.images)}]
     if question.system is not None:
         messages.insert(0, {"role": "system", "content": question.system})
     body: dict[str, Any] = {"messages": messages}
@@ -74,6 +72,18 @@ def request_of(question: Question) -> dict[str, Any]:
     if question.schema is not None:
         body["response_format"] = _response_format(question.schema, strict=question.strict)
     return body
+
+
+def check_sees(images: Sequence[Path], mmproj: str | None, upstream: str | None) -> None:
+    """Raises BadInput where a model is to be shown images that no option lets see."""
+    if images and mmproj is None and upstream is None:
+        raise BadInput("--image needs a model that sees: give --model with its --mmproj, or --upstream")
+
+
+def content_of(text: str, images: Sequence[Path]) -> str | list[Any]:
+    """What a user says, behind the images that are shown. Raises BadInput where one cannot be read."""
+    shown = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images]
+    return [*shown, {"type": "text", "text": text}] if shown else text
 
 
 def _data_url(image: Path) -> str:

@@ -56,6 +56,10 @@ Model = Annotated[
     str | None,
     typer.Option(metavar="PATH|NAME", help="A GGUF file, org/repo:Q4_K_M, or a known model (default: smollm2)."),
 ]
+Image = Annotated[
+    list[Path] | None,
+    typer.Option("--image", metavar="FILE", help="An image (PNG, JPEG, GIF or BMP) to show; may be repeated."),
+]
 Mmproj = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="The projector by which the model is shown images, mmproj-….gguf."),

@@ -309,3 +309,8 @@ class Engine(Protocol):
     async def aclose(self) -> None:
         """Stop what runs and free what is held."""
         ...
+
+
+async def shows_images(engine: Engine) -> bool:
+    """Whether an engine shows its model images. Raises EngineError where a server fails."""
+    return isinstance(engine, ShowsImages) and await engine.sees()

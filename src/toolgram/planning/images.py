@@ -21,6 +21,7 @@ _DATA_URL = re.compile(r"data:[^,]{0,200};base64,", re.IGNORECASE)
 _SPACE = b" \t\r\n\f\v"
 # What llama.cpp reads (stb_image); whatever else it is given, it tries as a video, with another program.
 _BEGINS = re.compile(rb"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR|\xff\xd8\xff|GIF8[79]a|BM")
+_KINDS = {b"\x89": "image/png", b"\xff": "image/jpeg", b"G": "image/gif", b"B": "image/bmp"}
 _MOST = 1_024  # images in a request
 _MOST_PIXELS = 1 << 26  # 200 MB where they are unpacked; what a phone takes has 50 million
 _MOST_TOGETHER = 1 << 27
@@ -58,6 +59,21 @@ def marked(request: Request) -> tuple[Request, dict[str, Media]]:
         return request, {}
     messages = tuple(_with_marks(i, message, found) for i, message in enumerate(request.messages))
     return replace(request, messages=messages), {str(each): each for each in found.values()}
+
+
+def kind_of(data: bytes, most_pixels: int = _MOST_PIXELS) -> str | None:
+    """What an image is that can be shown, `image/png` say; None for what is none, is damaged, or has more pixels."""
+    if _BEGINS.match(data) is None:
+        return None
+    try:
+        return _KINDS[data[:1]] if _pixels(data, "") <= most_pixels else None
+    except InvalidRequest:
+        return None
+
+
+def data_url(data: bytes, kind: str) -> str:
+    """Data as a URL that holds it."""
+    return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
 def refuse_end(parts: Sequence[tuple[str, bool]]) -> None:

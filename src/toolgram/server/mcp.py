@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 
 from toolgram.agent.calls import results
-from toolgram.agent.progress import Progress, in_order, with_own_ids
+from toolgram.agent.progress import Progress, with_own_ids
 from toolgram.agent.runs import Limits, Result
 from toolgram.agent.tools import InvalidTool
 from toolgram.api.responses.mcp import ApprovedCall, Asked, CallResult, Listing
@@ -146,10 +146,11 @@ class _Run:
             yield call
         run = {call.index: ToolCall(call.name, call.arguments, call.approval) for call in calls}
         async with aclosing(self._results(run)) as made:
-            async for result in made:
-                at = calls[result.index].at
-                self._so_far.messages[at] = {**self._so_far.messages[at], "content": result.text}
-                yield result
+            async for index, result in made:
+                at, content = calls[index].at, result.content(sees=self._so_far.sees)
+                self._so_far.messages[at] = {**self._so_far.messages[at], "content": content}
+                yield CallResult(index, result.text, result.is_error)
+        self._so_far.hide_images()
 
     async def turn(self) -> AsyncGenerator[Item | CallResult, None]:
         """A turn of the model, and the results of its calls that are run here."""
@@ -170,12 +171,12 @@ class _Run:
             return
         so_far.called(calls)
         so_far.messages.append(replace(reply.message, tool_calls=calls).to_openai())
-        async with aclosing(self._results(run)) as made:
-            async for result in made:
-                said = {"role": "tool", "tool_call_id": calls[result.index].id, "content": result.text}
-                so_far.messages.append(said)
-                yield result
-        so_far.messages[:] = in_order(so_far.messages)
+        made: list[Result] = []
+        async with aclosing(self._results(run)) as told:
+            async for index, result in told:
+                made.append(result)
+                yield CallResult(index, result.text, result.is_error)
+        so_far.add_results(made)
         self._is_cut = len(run) == len(calls) and self._left == 0
         self.is_over = len(run) < len(calls) or self._is_cut
 
@@ -198,19 +199,21 @@ class _Run:
         place = self._read.mcp.get(call.name)
         return place is not None and not place.asks and not call.incomplete
 
-    async def _results(self, calls: Mapping[int, ToolCall]) -> AsyncGenerator[CallResult, None]:
+    async def _results(self, calls: Mapping[int, ToolCall]) -> AsyncGenerator[tuple[int, Result], None]:
         """The results of calls, as they come, by the numbers of the calls; those that are too many are not run."""
         most = self._read.max_tool_calls
         left = len(calls) if most is None else max(0, most - self._calls)
         self._calls += len(calls)
         for index in list(calls)[left:]:
-            yield CallResult(index, _TOO_MANY, is_error=True)
+            yield index, Result(calls[index], _TOO_MANY, is_error=True, seconds=0.0)
         numbers = {id(call): index for index, call in calls.items()}
         tools = {name: place.tool for name, place in self._read.mcp.items()}
         async with aclosing(results(list(calls.values())[:left], tools, _LIMITS)) as made:
             async for told in made:
                 if isinstance(told, Result):
-                    yield CallResult(numbers[id(told.call)], told.text, told.is_error)
+                    if told.parts and not self._so_far.sees:
+                        self._so_far.sees = await self._job.served.sees()
+                    yield numbers[id(told.call)], told
 
 
 def _counted(call: int | None, before: int) -> int | None:

@@ -15,6 +15,8 @@ import typer
 from toolgram.cli.options import (
     CUT_OFF,
     ISOLATE,
+    Image,
+    Mmproj,
     Model,
     Profile,
     Schema,
@@ -86,7 +88,9 @@ def agent(
     approve: Annotated[
         Ask, typer.Option(help="Ask before calls of functions marked with @toolgram.agent.writes, of all, or of none.")
     ] = Ask.writes,
+    image: Image = None,
     model: Model = None,
+    mmproj: Mmproj = None,
     template: Template = None,
     style: Style = None,
     profile: Profile = None,
@@ -104,6 +108,8 @@ def agent(
     from toolgram.cli.ask import model_of, printable
     from toolgram.cli.inputs import (
         BadInput,
+        check_sees,
+        content_of,
         isolated_answer_type,
         isolated_functions,
         read_answer_type,
@@ -115,6 +121,8 @@ def agent(
     from toolgram.engines import Replay
     from toolgram.engines.base import Sampling
 
+    check_sees(image or (), mmproj, upstream)
+    asked = content_of(goal, image or ())
     with redirect_stdout(sys.stderr):  # what tools and their files print is no part of the answer
         limits = Limits(max_steps, step_tokens=max_tokens, answer_tokens=max_tokens, call_seconds=call_seconds)
         runnable: list[Any] = []
@@ -147,12 +155,13 @@ def agent(
 
         made(Replay(), None)  # errors in what was given are told before a model is fetched
         config = read_mcp(mcp) if mcp else None
-        asks = model_of(model, template, Server(upstream, upstream_kind, upstream_model, upstream_key))
+        server = Server(upstream, upstream_kind, upstream_model, upstream_key)
+        asks = model_of(model, template, server, mmproj=mmproj)
         best = profile_of(profile, asks.bound, style)
         engine = asks.load()
         if tool_choice is First.required and (runnable or config) and engine.capabilities.unenforced:
             raise BadInput(_UNENFORCED)
-        ended = asyncio.run(_run(replace(made(engine, asks.template), profile=best), goal, config))
+        ended = asyncio.run(_run(replace(made(engine, asks.template), profile=best), asked, config))
     if ended.waiting:
         names = ", ".join(call.name for call in ended.waiting)
         _say(f"waits for an approval of {names}: run it in a terminal, or give --approve never")
@@ -165,7 +174,7 @@ def agent(
         raise typer.Exit(CUT_OFF)
 
 
-async def _run(agent: Agent[Any], goal: str, config: Mapping[str, Any] | None) -> Run[Any]:
+async def _run(agent: Agent[Any], goal: str | list[Any], config: Mapping[str, Any] | None) -> Run[Any]:
     from toolgram.agent import Run
 
     try:

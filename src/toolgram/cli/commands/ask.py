@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from toolgram.cli.options import (
     CUT_OFF,
+    Image,
     Mmproj,
     Model,
     Parallel,
@@ -38,10 +38,7 @@ def ask(
         bool, typer.Option("--strict", help="Refuse what of a schema a grammar cannot enforce exactly.")
     ] = False,
     system: System = None,
-    image: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="An image (PNG, JPEG, GIF or BMP) to show before it; may be repeated."),
-    ] = None,
+    image: Image = None,
     model: Model = None,
     mmproj: Mmproj = None,
     template: Template = None,
@@ -68,7 +65,7 @@ def ask(
     """Ask a model; its answer is on stdout: as text on a terminal, else a message in JSON. Exits with 3 if cut off."""
     from toolgram.chat.guarantees import refuse_unenforced
     from toolgram.cli.ask import answer, model_of
-    from toolgram.cli.inputs import BadInput, Question, question_of, request_of, style_of
+    from toolgram.cli.inputs import Question, check_sees, question_of, request_of, style_of
     from toolgram.cli.profiles import profile_of
     from toolgram.conversation.request import parse_request
     from toolgram.engines.base import Sampling
@@ -76,8 +73,7 @@ def ask(
     from toolgram.planning.typed_answer import typed_answer
 
     images = tuple(image or ())
-    if images and mmproj is None and upstream is None:
-        raise BadInput("--image needs a model that sees: give --model with its --mmproj, or --upstream")
+    check_sees(images, mmproj, upstream)
     asked = Question(question_of(question), tools, tool_choice, parallel, schema, system, images, strict=strict)
     body = request_of(asked)
     parse_request(typed_answer(body)[0])  # errors in it are reported before a model is fetched
