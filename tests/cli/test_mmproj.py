@@ -52,7 +52,7 @@ def test_an_image_is_asked_about(folder: Path) -> None:
         (("--image", "red.png"), "needs a model that sees: give --model with its --mmproj, or --upstream"),
         (("--mmproj", "mmproj-small.gguf", "--upstream", "http://127.0.0.1:1"), "gets its own where it is started"),
         (("--mmproj", "small.gguf", "--image", "red.png"), "is no projector for images"),
-        (("--mmproj", "mmproj-small.gguf", "--image", "schema.json"), "/messages/0/content/0: this is not an image"),
+        (("--mmproj", "mmproj-small.gguf", "--image", "schema.json"), "schema.json: is no image that can be shown"),
         (("--mmproj", "mmproj-small.gguf", "--image", "none.png"), "none.png: cannot be read"),
         (("--mmproj", "none.gguf", "--image", "red.png"), "none.gguf is neither a file nor a known model"),
     ],
@@ -93,3 +93,29 @@ def test_a_projector_is_for_one_model(others: list[str]) -> None:
     result = CliRunner().invoke(app, ["serve", "--port", "0", "--mmproj", "mmproj.gguf", *others])
     assert result.exit_code == 2
     assert "--mmproj is for one --model" in result.stderr
+
+
+def test_images_are_shown_in_a_conversation(folder: Path) -> None:
+    typed = f"/image {folder / 'schema.json'}\n/image\n/image {folder / 'red.png'}\nWhat is it?\nAnd now?\n"
+    options = ("--model", str(folder / "small.gguf"), "--mmproj", str(folder / "mmproj-small.gguf"))
+    result = CliRunner().invoke(app, ["chat", *options, "--schema", str(folder / "schema.json")], input=typed)
+    assert [json.loads(line)["colour"] in ("red", "blue") for line in result.stdout.splitlines()] == [True, True]
+    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 2
+    assert "is no image that can be shown" in errors[0]
+    assert errors[1] == "error: which one? /image FILE"
+
+
+def test_a_model_that_does_not_see_is_given_no_image(folder: Path) -> None:
+    options = ("--model", str(folder / "small.gguf"))
+    result = CliRunner().invoke(app, ["chat", *options], input=f"/image {folder / 'red.png'}\n")
+    assert "error: this model is shown no images: --mmproj FILE gives it a projector" in result.stderr
+
+
+def test_an_agent_is_shown_an_image(folder: Path) -> None:
+    words = ("agent", "Which colour is it?", "--image", "red.png", "--answer", "schema.json", "--tool-choice", "auto")
+    options = (*words, "--model", "small.gguf", "--mmproj", "mmproj-small.gguf", "--max-steps", "1")
+    files = {"small.gguf", "mmproj-small.gguf", "red.png", "schema.json"}
+    result = CliRunner().invoke(app, [str(folder / word) if word in files else word for word in options])
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["colour"] in ("red", "blue")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import importlib.util
 import json
 import logging
-import mimetypes
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,6 +20,7 @@ from toolgram.api.tools import openai_tools
 from toolgram.engines.base import SamplingDefaults
 from toolgram.errors import EngineError, TemplateError, ToolgramError, unreadable
 from toolgram.models import catalog
+from toolgram.planning.images import data_url, kind_of
 from toolgram.planning.typed_answer import typed_answer
 from toolgram.styles.base import ToolStyle
 from toolgram.template.chat_template import ChatTemplate
@@ -87,12 +86,14 @@ def content_of(text: str, images: Sequence[Path]) -> str | list[Any]:
 
 
 def _data_url(image: Path) -> str:
-    """A file as a URL that holds it. Raises BadInput where it cannot be read."""
+    """A file as a URL that holds it. Raises BadInput where it cannot be read, or is none that can be shown."""
     try:
-        data = base64.b64encode(image.read_bytes()).decode("ascii")
+        data = image.read_bytes()
     except OSError as error:
         raise BadInput(f"{image}: {unreadable(error)}") from error
-    return f"data:{mimetypes.guess_type(image)[0] or 'image/png'};base64,{data}"
+    if (kind := kind_of(data)) is None:
+        raise BadInput(f"{image}: is no image that can be shown: PNG, JPEG, GIF and BMP are, of 67 million pixels")
+    return data_url(data, kind)
 
 
 def question_of(text: str) -> str:

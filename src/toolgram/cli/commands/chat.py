@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from toolgram.cli.options import (
+    Mmproj,
     Model,
     Profile,
     Schema,
@@ -30,6 +31,7 @@ def chat(
     schema: Schema = None,
     system: System = None,
     model: Model = None,
+    mmproj: Mmproj = None,
     template: Template = None,
     style: Style = None,
     profile: Profile = None,
@@ -55,7 +57,8 @@ def chat(
     runnable = by_name([tool for source in tools or () for tool in runnable_tools(source)], Limits())
     answer = read_answer_type(schema) if schema else None  # errors are told before a model is fetched
     chosen, sampling = style_of(style), Sampling(max_tokens=max_tokens, temperature=temperature, seed=seed)
-    asks = model_of(model, template, Server(upstream, upstream_kind, upstream_model, upstream_key))
+    server = Server(upstream, upstream_kind, upstream_model, upstream_key)
+    asks = model_of(model, template, server, mmproj=mmproj)
     best = profile_of(profile, asks.bound, chosen)
     if sys.stdin.isatty():
         typer.echo(f"{asks.name}; /help says what can be typed", err=True)

@@ -22,10 +22,10 @@ from toolgram.chat import Reply, stream
 from toolgram.cli.ask import printable
 from toolgram.cli.commands.agent import visible
 from toolgram.cli.explain import explain_plan
-from toolgram.cli.inputs import BadInput, read_answer_type, runnable_tools
+from toolgram.cli.inputs import BadInput, content_of, read_answer_type, runnable_tools
 from toolgram.conversation.events import ArgumentsDelta, ContentDelta, ReasoningDelta, ToolCallStart
 from toolgram.conversation.message import ToolCall
-from toolgram.engines.base import Engine, Sampling
+from toolgram.engines.base import Engine, Sampling, ShowsImages
 from toolgram.errors import ToolgramError
 from toolgram.planning.plan import Plan, plan
 from toolgram.planning.profile import Profile
@@ -38,6 +38,7 @@ _BLOCK = '"""'
 HELP = """\
 /tools [FILE|off]   the tools that may be called: FILE.py, or an OpenAPI document
 /schema [FILE|off]  what answers must match: a JSON Schema, or FILE.py:NAME
+/image FILE         show an image before the next text, to a model that sees
 /explain [TEXT]     the prompt and the grammar for a text, or for the last one
 /new                forget the conversation
 /quit               leave, as Ctrl-D does
@@ -47,7 +48,10 @@ Ctrl-C ends an answer."""
 
 @dataclass(frozen=True)
 class Chat:
-    """A conversation so far, and who goes on with it; `approve` is asked before a tool that writes is run."""
+    """A conversation so far, and who goes on with it; `approve` is asked before a tool that writes is run.
+
+    `images` are shown before the next text.
+    """
 
     engine: Engine
     template: ChatTemplate
@@ -59,6 +63,12 @@ class Chat:
     answer: Any = None
     schema: str = ""
     messages: tuple[JsonMessage, ...] = ()
+    images: tuple[Path, ...] = ()
+
+    @property
+    def sees(self) -> bool:
+        """Whether the engine may show images; a server that does not says so when it is given one."""
+        return isinstance(self.engine, ShowsImages)
 
     def plan(self, messages: Sequence[JsonMessage], *, may_call: bool = True) -> Plan:
         """The plan of the next turn. Raises what `toolgram.plan` raises."""
@@ -69,7 +79,7 @@ class Chat:
         if self.answer is not None:
             named = {"type": "json_schema", "json_schema": {"name": "answer", "schema": self.answer}}
             body["response_format"] = named if isinstance(self.answer, dict) else self.answer
-        return plan(body, self.template, self.style, profile=self.profile)
+        return plan(body, self.template, self.style, profile=self.profile, sees=self.sees)
 
 
 def chat(begun: Chat) -> None:
@@ -128,7 +138,7 @@ def _line(prompt: str) -> str:
 
 async def _answered(state: Chat, text: str) -> Chat:
     """The conversation with this text and what came of it, which is shown as it comes."""
-    messages: list[JsonMessage] = [*state.messages, {"role": "user", "content": text}]
+    messages: list[JsonMessage] = [*state.messages, {"role": "user", "content": content_of(text, state.images)}]
     before: list[tuple[str, str]] = []
     again = False
     for step in range(_MOST_STEPS):
@@ -143,7 +153,7 @@ async def _answered(state: Chat, text: str) -> Chat:
         same = [(call.name, call.arguments) for call in calls]
         again, before = same == before, same  # what was just answered needs no third answer
         messages += [message async for message in _results(state, calls)]
-    return replace(state, messages=tuple(messages))
+    return replace(state, messages=tuple(messages), images=())
 
 
 async def _turn(state: Chat, made: Plan) -> Reply:
@@ -173,16 +183,16 @@ async def _turn(state: Chat, made: Plan) -> Reply:
 async def _results(state: Chat, calls: Sequence[ToolCall]) -> AsyncGenerator[JsonMessage, None]:
     """What the tools answer, in the order of the calls."""
     denied = [call for call in calls if not _may_run(state, call)]
-    texts = {call.id: DENIED for call in denied}
+    told: dict[str | None, Any] = {call.id: DENIED for call in denied}
     async with aclosing(results([call for call in calls if call not in denied], state.tools, Limits())) as made:
         async for result in made:
             if not isinstance(result, Result):  # how far a call has come
                 continue
             color, what = ("red", "error: ") if result.is_error else ("green", "")
             typer.secho(f"= {what}{visible(shortened(result.text, _RESULT))} ({result.seconds:.1f} s)", fg=color)
-            texts[result.call.id] = result.text
+            told[result.call.id] = result.content(sees=state.sees)
     for call in calls:
-        yield {"role": "tool", "tool_call_id": call.id, "content": texts[call.id]}
+        yield {"role": "tool", "tool_call_id": call.id, "content": told[call.id]}
 
 
 def _may_run(state: Chat, call: ToolCall) -> bool:
@@ -225,6 +235,15 @@ def _schema(state: Chat, file: str) -> Chat:
     return state
 
 
+def _image(state: Chat, file: str) -> Chat:
+    if not state.sees:
+        raise BadInput("this model is shown no images: --mmproj FILE gives it a projector")
+    if not file:
+        raise BadInput("which one? /image FILE")
+    content_of("", [Path(file)])  # what cannot be shown is refused here
+    return replace(state, images=(*state.images, Path(file)))
+
+
 def _explain(state: Chat, text: str) -> Chat:
     asked = [at for at, message in enumerate(state.messages) if message["role"] == "user"]
     if text:
@@ -238,12 +257,14 @@ def _explain(state: Chat, text: str) -> Chat:
 
 
 def _new(state: Chat, _: str) -> Chat:
-    return replace(state, messages=tuple(message for message in state.messages[:1] if message["role"] == "system"))
+    system = tuple(message for message in state.messages[:1] if message["role"] == "system")
+    return replace(state, messages=system, images=())
 
 
 _COMMANDS: dict[str, Callable[[Chat, str], Chat]] = {
     "tools": _tools,
     "schema": _schema,
+    "image": _image,
     "explain": _explain,
     "new": _new,
 }
