@@ -154,6 +154,10 @@ class EngineError(ToolgramError):
     """An engine that failed while it generated, or refused what it was given."""
 
 
+class TooManyPixels(InvalidRequest):
+    """Images that are together larger than memory should hold."""
+
+
 class GrammarRefused(EngineError):
     """A grammar that an engine does not take."""
 

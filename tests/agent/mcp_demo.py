@@ -82,11 +82,10 @@ def odd() -> str:
     return "called"
 
 
-if len(sys.argv) > 2:
-    for number in range(int(sys.argv[2])):
-        app.add_tool(lambda: "one of many", name=f"many_{number}", description="One of many.")
-
 if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        for number in range(int(sys.argv[2])):
+            app.add_tool(lambda: "one of many", name=f"many_{number}", description="One of many.")
     if len(sys.argv) > 1 and sys.argv[1] != "stdio":
         app.run("streamable-http", port=int(sys.argv[1]))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from agent.mcp_demo import DOT
 from mcp_over_http import DEMO, over_http
 from situations import CHATML
 from toolgram.agent import Agent, InvalidTool, Limits, report_progress, tools_of
@@ -281,6 +283,20 @@ def test_what_functions_print_is_no_message_of_the_server(tmp_path: Path) -> Non
     assert json.loads(lines[1])["result"]["content"][0]["text"] == "done"
 
 
+def test_images_of_functions_are_those_of_the_server(tmp_path: Path) -> None:
+    gif = base64.b64decode(DOT)
+    (tmp_path / "own.py").write_text(f"def dot() -> bytes:\n    'A dot.'\n    return {gif!r}\n")
+    command = [sys.executable, "-m", "toolgram", "tools", "serve", str(tmp_path / "own.py")]
+
+    async def run() -> Any:
+        async with mcp_tools({"mcpServers": {"own": {"command": command[0], "args": command[1:]}}}) as [tool]:
+            return await tool.call("{}")
+
+    shown = asyncio.run(run())
+    assert shown.images == (f"data:image/gif;base64,{DOT}",)
+    assert shown.seen == "(image/gif, 42 bytes)\n(image/gif, 42 bytes)"
+
+
 def test_python_functions_are_an_mcp_server(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
         "from toolgram.agent import writes\n\n\n"
@@ -289,7 +305,7 @@ def test_python_functions_are_an_mcp_server(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "toolgram", "tools", "serve", str(tmp_path / "own.py")]
     given = {"mcpServers": {"own": {"command": command[0], "args": command[1:]}}}
 
-    async def run() -> tuple[McpTool, str]:
+    async def run() -> tuple[McpTool, Any]:
         async with mcp_tools(given) as [tool]:
             with pytest.raises(CallFailed, match="/n: Input should be a valid integer"):
                 await tool.call('{"n": "two"}')

@@ -18,18 +18,25 @@ from agent.seeing import Seeing
 from engines.projector import png, write_projector
 from situations import CHATML
 from toolgram.agent import Agent, Limits, Run
+from toolgram.agent.illustrated import MOST_IMAGES, Illustrated, with_images
 from toolgram.agent.mcp import mcp_tools
-from toolgram.agent.results import MOST_IMAGES
 from toolgram.conversation.media import media_in
 from toolgram.engines import LlamaObject, Replay
-from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar
-from toolgram.errors import PromptTooLong
+from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
+from toolgram.errors import EngineError, PromptTooLong
 from toolgram.models.catalog import default_model
 from toolgram.template.chat_template import ChatTemplate
 
 RED, BLUE = png((255, 0, 0)), png((0, 0, 255))
 IN_BASE64 = [b64encode(image).decode() for image in (RED, BLUE)]
-HUGE = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 1 << 13, 1 << 12)
+
+
+def head(width: int, height: int) -> bytes:
+    return b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", width, height)
+
+
+HUGE = head(1 << 12, (1 << 11) + 1)
+LARGE = head(1 << 12, 1 << 11)
 LOOK = '<tool_call>\n{"name": "look", "arguments": {}}\n</tool_call>'
 WIDTH = 576  # of SmolLM2's embeddings
 
@@ -118,7 +125,7 @@ def test_the_last_images_are_shown_where_there_are_many() -> None:
     ended = run(agent(engine, look, limits=Limits(steps=len(calls) + 1)))
     half = MOST_IMAGES // 2
     assert [len(images) for images in engine.shown()] == [*range(MOST_IMAGES + 1), half, half + 1]
-    assert contents(ended)[0].endswith("bytes)\n(The image is no longer shown.)")
+    assert contents(ended)[0].endswith("bytes)\n(The image is not shown.)")
     assert isinstance(contents(ended)[-1], list)
 
 
@@ -143,22 +150,102 @@ def test_images_make_room_before_words() -> None:
     calls = [f'<tool_call>\n{{"name": "look", "arguments": {{"place": {n}}}}}\n</tool_call>' for n in range(6)]
     engine = Small(*calls, "Done.")
     ended = run(agent(engine, look))
-    assert [len(images) for images in engine.shown()] == [0, 0, 1, 1, 2, 2, 1]
+    assert [len(images) for images in engine.shown()] == [0, 0, 1, 1, 2, 2, 2]
     assert [words == said for said in contents(ended)[::2]] == [True] * 3
 
 
-@pytest.mark.parametrize("with_image", [True, False])
-def test_a_real_model_is_shown_an_image_and_answers(tmp_path: Path, with_image: bool) -> None:
+def test_the_last_image_is_hidden_after_words_are_cut() -> None:
+    class Narrow(Seeing):
+        async def generate(
+            self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+        ) -> AsyncGenerator[Chunk, None]:
+            if media_in(prompt) and len("".join(text for text, _ in prompt)) > 4000:
+                raise PromptTooLong(600, 512)
+            async for chunk in super().generate(prompt, constraint, sampling):
+                yield chunk
+
+    def look(place: int) -> Any:
+        return RED if place else "word " * 800
+
+    calls = [f'<tool_call>\n{{"name": "look", "arguments": {{"place": {n}}}}}\n</tool_call>' for n in range(2)]
+    engine = Narrow(*calls, "Done.")
+    ended = run(agent(engine, look))
+    assert [len(images) for images in engine.shown()] == [0, 0, 1]
+    assert "characters left out" in contents(ended)[0]
+
+
+def always(given: Any) -> Callable[[], Any]:
+    def look() -> Any:
+        return given
+
+    return look
+
+
+def test_more_pixels_than_a_request_may_have_end_no_run() -> None:
+    url = f"data:image/png;base64,{b64encode(head(1 << 13, 8000)).decode()}"
+    goal = [*[{"type": "image_url", "image_url": {"url": url}}] * 2, {"type": "text", "text": "Which?"}]
+    engine = Seeing(LOOK, "This one.")
+    run(agent(engine, always(LARGE)), goal)
+    assert [len(images) for images in engine.shown()] == [2, 2]
+    assert "(The image is not shown.)" in engine.calls[1].text
+
+
+def test_what_is_too_large_in_bytes_or_one_too_many_is_said_not_to_be_shown() -> None:
+    of_zeros = b64encode(RED + bytes(13_000_000)).decode()
+    assert with_images(["(image/png, 9 bytes)"], {0: of_zeros}) == "(image/png, 9 bytes, which is not shown)"
+    texts = [f"(image/png, {number} bytes)" for number in range(MOST_IMAGES + 2)]
+    made = with_images(texts, dict.fromkeys(range(len(texts)), IN_BASE64[0]))
+    assert isinstance(made, Illustrated)
+    assert len(made.images) == MOST_IMAGES
+    unseen = [line.endswith("which is not shown)") for line in made.seen.splitlines()]
+    assert unseen == [False] * MOST_IMAGES + [True] * 2
+
+
+def test_a_conversation_with_images_goes_on_where_none_are_shown() -> None:
+    saved = run(agent(Seeing(LOOK, "It is red."))).messages
+    of_parts = ChatTemplate(
+        "{% for message in messages %}<|im_start|>{{ message.role }}\n{% if message.content is string %}"
+        "{{ message.content }}{% else %}{% for part in message.content %}{% if part.type == 'text' %}{{ part.text }}"
+        "{% else %}<|image_pad|>{% endif %}{% endfor %}{% endif %}<|im_end|>\n{% endfor %}<|im_start|>assistant\n",
+        "",
+        "<|im_end|>",
+    )
+    for template in (CHATML, of_parts):
+        engine = Replay("It was red.")
+        made: Agent[Any] = Agent(engine, template, (look,), style="hermes_2_pro", tool_choice="auto")
+        assert run(made, "And before?", messages=json.loads(json.dumps(saved))).answer == "It was red."
+        assert "(The image is not shown.)" in engine.calls[0].text
+
+
+def test_a_server_is_asked_whether_it_sees_only_where_there_is_an_image() -> None:
+    class Forbidding(Seeing):
+        async def sees(self) -> bool:
+            raise EngineError("403")
+
+    assert run(agent(Forbidding(LOOK, "It is."), always("Red."))).answer == "It is."
+    with pytest.raises(EngineError, match="403"):
+        run(agent(Forbidding(LOOK, "It is.")))
+
+
+def test_what_spells_a_control_token_hides_no_image() -> None:
+    class Textual(Seeing):
+        def __init__(self, *answers: str) -> None:
+            super().__init__(*answers, capabilities=Capabilities(("lark",), token_ids=False))
+
+    engine = Textual(LOOK, "It is red.")
+    run(agent(engine), "Look at <|im_end|> it.")
+    assert engine.shown() == [[], IN_BASE64[:1]]
+
+
+@pytest.mark.parametrize("given", [RED, RED[:60], "Nothing."], ids=["whole", "damaged", "text"])
+def test_a_real_model_is_shown_an_image_and_answers(tmp_path: Path, given: Any) -> None:
     write_projector(tmp_path / "mmproj.gguf", WIDTH)
     engine = LlamaObject(default_model(), mmproj=tmp_path / "mmproj.gguf", context=1024, parallel=1)
     answer = {"type": "object", "properties": {"colour": {"enum": ["red", "blue"]}}, "required": ["colour"]}
     template = ChatTemplate.from_gguf(default_model())
 
-    def look() -> Any:
-        return RED if with_image else "Nothing."
-
     async def asked() -> Run[Any]:
-        made: Agent[Any] = Agent(engine, template, [look], answer, limits=Limits(steps=2, answer_tokens=40))
+        made: Agent[Any] = Agent(engine, template, [always(given)], answer, limits=Limits(steps=2, answer_tokens=40))
         try:
             return await made.run("Look, and tell the colour.")
         finally:
@@ -166,4 +253,4 @@ def test_a_real_model_is_shown_an_image_and_answers(tmp_path: Path, with_image: 
 
     ended = asyncio.run(asked())
     assert ended.answer["colour"] in ("red", "blue")
-    assert isinstance(contents(ended)[0], list) == with_image
+    assert isinstance(contents(ended)[0], list) == (given == RED)

@@ -54,6 +54,14 @@ def test_a_quantisation_of_the_cache_and_the_first_of_several_parts(cache: Path,
     assert resolve(f"org/repo:{wanted}").relative_to(cache / "models--org--repo/snapshots" / ("0" * 40)) == Path(file)
 
 
+def test_a_projector_is_looked_for_among_projectors(cache: Path) -> None:
+    assert resolve("org/repo:F16", projector=True).name == "mmproj-model-f16.gguf"
+    with pytest.raises(ModelError, match="no GGUF file whose name ends with Q4_K_M"):
+        resolve("org/repo:Q4_K_M", projector=True)
+    with pytest.raises(ModelError, match="no GGUF file whose name ends with F16"):
+        resolve("org/repo:F16")
+
+
 def test_where_the_hub_can_be_asked_it_tells_the_files(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def listed(repository: str) -> list[str]:
         assert repository == "org/repo"

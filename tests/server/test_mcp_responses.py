@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,10 @@ from mcp_over_http import free_port, over_http
 from toolgram.agent import Limits
 from toolgram.api.openapi.document import document
 from toolgram.conversation.media import media_in
+from toolgram.engines.base import Chunk, Prompt, Sampling, SupportsGrammar
+from toolgram.engines.remote.http import Refused
 from toolgram.engines.replay import Replay
+from toolgram.errors import PromptTooLong
 from toolgram.server.settings import Settings
 
 AGENT = Path(__file__).parents[1] / "agent"
@@ -117,6 +120,53 @@ def test_a_model_that_sees_is_shown_what_a_server_gives(kind: type[Replay]) -> N
     told = ("a dot", "(image/gif, 42 bytes, which is not shown)", "(image/png, 6 bytes, which is not shown)")
     assert said.output[1].output == "\n".join(told)
     assert said.output_text == "A dot."
+
+
+class Small(Seeing):
+    """One whose context has no room for an image, which it tells only when it is to answer."""
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        if media_in(prompt):
+            raise PromptTooLong(600, 512)
+        async for chunk in super().generate(prompt, constraint, sampling):
+            yield chunk
+
+
+class Choosy(Seeing):
+    """One that finds each image damaged."""
+
+    async def generate(
+        self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+    ) -> AsyncGenerator[Chunk, None]:
+        if media_in(prompt):
+            raise Refused("Failed to load image or audio file")
+        async for chunk in super().generate(prompt, constraint, sampling):
+            yield chunk
+
+
+@pytest.mark.parametrize("kind", [Small, Choosy])
+def test_an_image_that_the_engine_does_not_take_is_told_in_words(kind: type[Replay]) -> None:
+    with running(call("demo_picture"), "A dot.", kind=kind) as (client, engine):
+        assert client.responses.create(**body(tools=[PICTURE])).output_text == "A dot."
+        shown = {"type": "input_image", "image_url": f"data:image/gif;base64,{DOT}"}
+        own = [{"role": "user", "content": [shown, {"type": "input_text", "text": "What is it?"}]}]
+        with pytest.raises(openai.BadRequestError):
+            client.responses.create(**body(input=own))
+    assert "a dot" in engine.calls[1].text
+    assert "(The image is not shown.)" in engine.calls[1].text
+
+
+def test_the_images_of_a_client_stay() -> None:
+    shown = {"type": "input_image", "image_url": f"data:image/gif;base64,{DOT}"}
+    given: list[Any] = [{"role": "user", "content": "Look."}]
+    for number in range(9):
+        look = {"type": "function_call", "call_id": f"c{number}", "name": "look", "arguments": "{}"}
+        given += [look, {"type": "function_call_output", "call_id": f"c{number}", "output": [shown]}]
+    with running(call("demo_picture"), "Ten dots.", kind=Seeing) as (client, engine):
+        client.responses.create(**body(tools=[PICTURE], input=given))
+    assert [len(media_in(call.prompt)) for call in engine.calls] == [9, 10]
 
 
 def test_what_a_server_gives_after_a_yes_is_shown() -> None:

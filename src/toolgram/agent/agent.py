@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from inspect import isawaitable
 from typing import Any, Generic, Literal, TypeVar, get_args
 
-from toolgram.errors import InvalidOutput, InvalidRequest, PromptTooLong, needing
+from toolgram.errors import InvalidOutput, InvalidRequest, PromptTooLong, TooManyPixels, needing
 
 with needing("agent", "an agent"):
     import anyio.to_thread
 
 from toolgram.agent.answers import MOST_TIGHT, AnswerType, fits
 from toolgram.agent.calls import DENIED, Called, Tool, results
-from toolgram.agent.progress import Conversation, Progress, unanswered, whole_calls, with_own_ids
+from toolgram.agent.progress import Conversation, Progress, helped, images_in, unanswered, whole_calls, with_own_ids
 from toolgram.agent.runs import (
     AgentEvent,
     ApprovalAsked,
@@ -35,6 +35,7 @@ from toolgram.chat import Reply, stream
 from toolgram.conversation.events import ContentDelta, ReasoningDelta
 from toolgram.conversation.message import ToolCall
 from toolgram.engines.base import Engine, Sampling, shows_images
+from toolgram.engines.remote.http import Refused
 from toolgram.planning.plan import Plan, plan
 from toolgram.planning.profile import Profile
 from toolgram.styles.base import ToolStyle
@@ -122,7 +123,9 @@ class Agent(Generic[T]):
         Raises EngineError where the engine fails or the context is full, NoAnswer where not even a short answer was
         whole or taken by its type, and what `toolgram.plan` raises.
         """
-        turn = Progress(list(messages), approved or {}, sees=await shows_images(self.engine))
+        # All results of an agent's conversation are those of its tools, also of an earlier run.
+        given = {message.get("tool_call_id") for message in messages if message.get("role") == "tool"}
+        turn = Progress(list(messages), approved or {}, given=given)
         if self._index is not None:
             turn.shown = Shown(self._tools, self._index, self.most_tools or 1)
         calls = unanswered(turn.messages)
@@ -137,6 +140,8 @@ class Agent(Generic[T]):
                 self._begin(goal, turn)
                 if turn.shown is not None:
                     turn.shown.read(turn.messages)
+                if any(map(images_in, turn.messages)) and not await self._sees(turn):
+                    turn.hide_images()
             turn.number += 1
             last = turn.is_over(self.limits)
             yield Step(turn.number, last)
@@ -171,9 +176,9 @@ class Agent(Generic[T]):
 
     async def _step(self, turn: Progress, last: bool) -> AsyncGenerator[AgentEvent | Reply, None]:
         while True:
-            # A set of new tools, or a narrow answer, may take a while.
-            made, most = await anyio.to_thread.run_sync(self._last_plan if last else self._plan, turn)
             try:
+                # A set of new tools, or a narrow answer, may take a while.
+                made, most = await anyio.to_thread.run_sync(self._last_plan if last else self._plan, turn)
                 async with aclosing(stream(made, self.engine, replace(self.sampling, max_tokens=most))) as items:
                     async for item in items:
                         match item:
@@ -186,11 +191,17 @@ class Agent(Generic[T]):
                                 yield item
                             case _:
                                 pass
-            except PromptTooLong:
-                if not turn.make_room():
+            except (PromptTooLong, TooManyPixels, Refused) as error:
+                if not helped(turn, error):
                     raise
             else:
                 return
+
+    async def _sees(self, turn: Progress) -> bool:
+        """Whether the model is shown images; a server is asked once, where there is one to show."""
+        if turn.sees is None:
+            turn.sees = await shows_images(self.engine)
+        return turn.sees
 
     def _plan(self, turn: Progress) -> tuple[Plan, int]:
         """The plan of a step that may call, and how many tokens it may write."""
@@ -226,7 +237,7 @@ class Agent(Generic[T]):
             body |= {"tools": [tool.to_openai() for tool in shown.values()], "tool_choice": choice}
         if form is not None:
             body["response_format"] = form
-        return plan(body, self.template, self.style, profile=self.profile, sees=turn.sees)
+        return plan(body, self.template, self.style, profile=self.profile, sees=turn.sees is True)
 
     async def _run_calls(self, calls: Sequence[ToolCall], turn: Progress) -> AsyncGenerator[AgentEvent, None]:
         allowed: list[ToolCall] = []
@@ -250,6 +261,8 @@ class Agent(Generic[T]):
             async for told in events:
                 if isinstance(told, Result):
                     made.append(told)
+                    if told.seen is not None:
+                        await self._sees(turn)
                 yield told
         turn.add_results(made)
 

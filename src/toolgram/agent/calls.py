@@ -18,7 +18,8 @@ from toolgram.errors import InvalidOutput, ToolgramError, needing
 with needing("agent", "an agent"):
     import anyio
 
-from toolgram.agent.results import Illustrated, is_awaited, shortened, text_of, text_of_async
+from toolgram.agent.illustrated import Illustrated, shown_of, shown_of_async
+from toolgram.agent.results import is_awaited, shortened
 from toolgram.agent.runs import CallProgress, Limits, Result
 from toolgram.agent.tools import FunctionTool
 from toolgram.conversation.message import ToolCall
@@ -82,18 +83,18 @@ class Called:
         """The tool in the shape of a chat-completions request."""
         return self._tool.to_openai()
 
-    async def call(self, arguments: str) -> str:
-        """The result as text. Raises InvalidOutput for arguments of other types, and what the function raises."""
+    async def call(self, arguments: str) -> str | Illustrated:
+        """The result. Raises InvalidOutput for arguments of other types, and what the function raises."""
         given = self._tool.arguments(arguments)
         if inspect.iscoroutinefunction(self._tool.function):
-            return await text_of_async(self._tool.function(**given), self._most)
+            return await shown_of_async(self._tool.function(**given), self._most)
         made = await in_thread(partial(self._run, given))
-        return made if isinstance(made, str) else await text_of_async(made, self._most)
+        return made if isinstance(made, str | Illustrated) else await shown_of_async(made, self._most)
 
     def _run(self, given: Mapping[str, Any]) -> Any:
-        """The text, or what is to be awaited for it."""
+        """What is shown, or what is to be awaited for it."""
         value = self._tool.function(**given)
-        return value if is_awaited(value) else text_of(value, self._most)
+        return value if is_awaited(value) else shown_of(value, self._most)
 
 
 async def in_thread(function: Callable[[], Any]) -> Any:
@@ -181,13 +182,15 @@ async def result_of(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -
     name = shortened(call.name, _MAX_NAME)
     said = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.call.id": call.id}
     with span(f"execute_tool {name}", said) as note:
-        text, is_error = await _outcome(call, tools, limits)
+        shown, is_error = await _outcome(call, tools, limits)
         note({"error.type": "tool_error" if is_error else None})
-    parts = text.parts if isinstance(text, Illustrated) else ()
-    return Result(call, str(text), is_error, time.monotonic() - begun, parts)
+    seconds = time.monotonic() - begun
+    if isinstance(shown, Illustrated):
+        return Result(call, shown.text, is_error, seconds, shown)
+    return Result(call, shown, is_error, seconds)
 
 
-async def _outcome(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -> tuple[str, bool]:
+async def _outcome(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -> tuple[str | Illustrated, bool]:
     try:
         return await _said(call, tools, limits)
     except asyncio.CancelledError as error:
@@ -199,13 +202,13 @@ async def _outcome(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) ->
         return shortened(f"{type(error).__name__}: {error}", _MAX_ERROR), True
 
 
-async def _said(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -> tuple[str, bool]:
+async def _said(call: ToolCall, tools: Mapping[str, Tool], limits: Limits) -> tuple[str | Illustrated, bool]:
     if (tool := tools.get(call.name)) is None:
         there_are = shortened(", ".join(tools), _MAX_ERROR)
         return f"There is no tool {shortened(call.name, _MAX_NAME)!r}. There are: {there_are}", True
     with anyio.move_on_after(limits.call_seconds):
         try:
-            return await text_of_async(tool.call(call.arguments), limits.result_characters), False
+            return await shown_of_async(tool.call(call.arguments), limits.result_characters), False
         except InvalidOutput as error:
             return f"The arguments are not what {call.name} takes: {error}", True
         except CallFailed as error:

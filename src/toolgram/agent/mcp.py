@@ -18,6 +18,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Cor
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from typing import Any, Literal, TypeVar, cast
@@ -32,7 +33,8 @@ with needing("mcp", "an MCP server"):
     from mcp.client.streamable_http import streamable_http_client
     from mcp.shared.dispatcher import ProgressFnT
 
-from toolgram.agent.calls import CallFailed, object_of, report_progress
+from toolgram.agent.calls import CallFailed, in_thread, object_of, report_progress
+from toolgram.agent.illustrated import Illustrated
 from toolgram.agent.mcp_values import MAX_NAME, problem_of, result_of, tool_name, writes, wrong_at
 from toolgram.agent.results import shortened
 from toolgram.agent.tools import InvalidTool
@@ -87,8 +89,8 @@ class McpTool:
         function = {"name": self.name, "description": about, "parameters": parameters}
         return {"type": "function", "function": function}
 
-    async def call(self, arguments: str) -> str:
-        """What the server answers, as text. Raises CallFailed with the server's own words, or where it has ended."""
+    async def call(self, arguments: str) -> str | Illustrated:
+        """What the server answers. Raises CallFailed with the server's own words, or where it has ended."""
         return await self._server.call(self._tool.name, object_of(arguments))
 
 
@@ -258,8 +260,8 @@ class McpServer:
     def _offer(self, kind: Literal["resource", "prompt"], name: Any, about: str | None) -> McpOffer:
         return McpOffer(self.name, kind, str(name), shortened(about or "", _MAX_ABOUT))
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> str:
-        """What it answers, as text. Raises CallFailed with its own words, or where it has ended; InvalidTool."""
+    async def call(self, tool: str, arguments: dict[str, Any]) -> str | Illustrated:
+        """What it answers. Raises CallFailed with its own words, or where it has ended; InvalidTool."""
         client = await self._connected()
         try:
             result = await client.call_tool(tool, arguments, progress_callback=_progress(copy_context()))
@@ -270,12 +272,13 @@ class McpServer:
             raise CallFailed(f"The server {self.name} ended before it gave a result.") from error
         except ValidationError as error:
             raise CallFailed(f"The server {self.name} gave a result that is none in MCP: {wrong_at(error)}") from error
-        text = result_of(result.content)
-        if not text and result.structured_content is not None:
-            text = json.dumps(result.structured_content, ensure_ascii=False)
+        # Large images take a while.
+        shown = await in_thread(partial(result_of, result.content))
+        if not shown and result.structured_content is not None:
+            shown = json.dumps(result.structured_content, ensure_ascii=False)
         if result.is_error:
-            raise CallFailed(text or "The call failed.")
-        return text
+            raise CallFailed((shown if isinstance(shown, str) else shown.text) or "The call failed.")
+        return shown
 
     async def stop(self) -> None:
         """End the connection, and the server where it was started here."""

@@ -16,7 +16,7 @@ with needing("mcp", "an MCP server"):
     from mcp.server.stdio import stdio_server
 
 from toolgram.agent.calls import Called, Tool, result_of
-from toolgram.agent.runs import Limits
+from toolgram.agent.runs import Limits, Result
 from toolgram.agent.tools import FunctionTool
 from toolgram.conversation.message import ToolCall
 
@@ -33,9 +33,7 @@ def mcp_server(name: str, tools: Sequence[FunctionTool | Tool], limits: Limits |
     async def on_call(_context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         call = ToolCall(params.name, json.dumps(params.arguments or {}))
         result = await result_of(call, named, limits)
-        return types.CallToolResult(
-            content=[types.TextContent(type="text", text=result.text)], is_error=result.is_error
-        )
+        return types.CallToolResult(content=_content(result), is_error=result.is_error)
 
     return Server(name, on_list_tools=on_list, on_call_tool=on_call)
 
@@ -47,6 +45,15 @@ async def serve(name: str, tools: Sequence[FunctionTool | Tool], limits: Limits 
         # What functions print is no message of the protocol, and none that is written when all has ended.
         with redirect_stdout(sys.stderr):
             await server.run(reading, writing, server.create_initialization_options())
+
+
+def _content(result: Result) -> list[types.ContentBlock]:
+    """A text, and images where there are some."""
+    if (seen := result.seen) is None:
+        return [types.TextContent(type="text", text=result.text)]
+    images = (url.removeprefix("data:").partition(";base64,") for url in seen.images)
+    shown = (types.ImageContent(type="image", data=data, mime_type=kind) for kind, _, data in images)
+    return [types.TextContent(type="text", text=seen.seen), *shown]
 
 
 def _offered(tool: FunctionTool | Tool) -> types.Tool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
@@ -11,9 +10,8 @@ from typing import Any
 from mcp import types
 from pydantic import ValidationError
 
-from toolgram.agent.results import illustrated, image_kind
+from toolgram.agent.illustrated import Illustrated, about_image, with_images
 from toolgram.errors import ToolgramError, json_pointer
-from toolgram.planning.images import data_url
 from toolgram.schema import schema_grammar
 
 MAX_NAME = 64  # characters of a name that every API takes
@@ -45,33 +43,38 @@ def writes(tool: types.Tool) -> bool:
     return tool.annotations is None or tool.annotations.read_only_hint is not True
 
 
-def result_of(blocks: Sequence[types.ContentBlock]) -> str:
-    """What a server answers with, as text, and its images for a model that sees."""
-    images = [_image(block) for block in blocks]
-    seen = (_text(block, shown=image is not None) for block, image in zip(blocks, images, strict=True))
-    return illustrated("\n".join(map(_text, blocks)), "\n".join(seen), [image for image in images if image is not None])
+def result_of(blocks: Sequence[types.ContentBlock]) -> str | Illustrated:
+    """What a server answers with, as text, and the images in it for a model that sees."""
+    given = {at: data for at, block in enumerate(blocks) if (data := _image(block)) is not None}
+    return with_images([_text(block) for block in blocks], given)
 
 
 def _image(block: types.ContentBlock) -> str | None:
-    """The URL that holds an image; None for what cannot be shown."""
-    if not isinstance(block, types.ImageContent):
-        return None
-    try:
-        data = b64decode(block.data, validate=True)
-    except ValueError:
-        return None
-    return data_url(data, kind) if (kind := image_kind(data)) else None
+    """An image in base64; None for what is none."""
+    match block:
+        case types.ImageContent(data=data):
+            return data
+        case types.EmbeddedResource(resource=types.BlobResourceContents(mime_type=str(kind), blob=data)):
+            return data if kind.startswith("image/") else None
+        case _:
+            return None
 
 
-def _text(block: types.ContentBlock, *, shown: bool = False) -> str:
+def _text(block: types.ContentBlock) -> str:
     match block:
         case types.TextContent(text=text):
             return text
         case types.EmbeddedResource(resource=types.TextResourceContents(text=text)):
             return text
+        case types.EmbeddedResource(resource=types.BlobResourceContents(mime_type=str(kind), blob=data)) if (
+            kind.startswith("image/")
+        ):
+            return about_image(kind, len(data) * 3 // 4)
         case types.ResourceLink():
             return f"({block.name}: {block.uri})"
-        case types.ImageContent() | types.AudioContent():
-            return f"({block.mime_type}, {len(block.data) * 3 // 4} bytes{'' if shown else ', which is not shown'})"
+        case types.ImageContent():
+            return about_image(block.mime_type, len(block.data) * 3 // 4)
+        case types.AudioContent():
+            return f"({block.mime_type}, {len(block.data) * 3 // 4} bytes, which is not shown)"
         case _:
             return "(binary data, which is not shown)"

@@ -8,18 +8,21 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, cast
 
-from toolgram.agent.results import MOST_IMAGES, shortened
+from toolgram.agent.illustrated import MOST_IMAGES
+from toolgram.agent.results import shortened
 from toolgram.agent.runs import JsonMessage, Limits, Result, Run
 from toolgram.agent.search import Shown
 from toolgram.chat import Reply
 from toolgram.conversation.message import Message, ToolCall
 from toolgram.engines.base import Usage
+from toolgram.engines.remote.http import Refused
+from toolgram.errors import PromptTooLong, TooManyPixels
 
 Conversation = Sequence[JsonMessage]
 
 _ID = 9  # characters of an id, which is what the strictest templates take
 _LEAST_RESULT = 400  # characters that are left of each result, however full the context is
-_HIDDEN = "(The image is no longer shown.)"
+_HIDDEN = "(The image is not shown.)"
 _QUOTED = 200  # characters of what the model said, where it is told what was wrong with it
 
 
@@ -38,7 +41,8 @@ class Progress:
     texts: list[str] = field(default_factory=list[str])
     waiting: list[ToolCall] = field(default_factory=list[ToolCall])
     shown: Shown | None = None  # where only some of the tools are
-    sees: bool = False  # whether the model is shown images
+    sees: bool | None = None  # whether the model is shown images; it is asked where there is one
+    given: set[Any] = field(default_factory=set[Any])  # ids of the calls whose results may be told otherwise
     answer: Any = None
     cut: bool = False
     repeats: int = 0  # turns with the same calls, up to the last
@@ -80,33 +84,52 @@ class Progress:
 
     def add_results(self, results: Iterable[Result]) -> None:
         """What came of calls, in the order of the calls."""
-        contents = ((each.call.id, each.content(sees=self.sees)) for each in results)
-        said = ({"role": "tool", "tool_call_id": id_, "content": content} for id_, content in contents)
+        contents = {each.call.id: each.content(sees=self.sees is True) for each in results}
+        said = ({"role": "tool", "tool_call_id": id_, "content": content} for id_, content in contents.items())
         self.messages[:] = in_order([*self.messages, *said])
-        self.hide_images()
+        self.given |= contents.keys()
+        self.limit_images()
 
-    def hide_images(self) -> None:
-        """Show no more images of tools than may be in a request: the last ones.
+    def limit_images(self) -> None:
+        """Show no more images of `given` results than there may be: the last ones.
 
         Half as many are left, so that the beginning of the prompt then stays as it is for some turns.
         """
-        if sum(map(_images, self.messages)) > MOST_IMAGES:
-            *before, _ = [at for at, message in enumerate(self.messages) if _images(message)]
-            while before and sum(map(_images, self.messages)) > MOST_IMAGES // 2:
-                self._hide_images_of(before.pop(0))
+        results = self._illustrated()
+        counts = [len(images_in(self.messages[at])) for at in results]
+        if sum(counts) > MOST_IMAGES:
+            for number, at in enumerate(results[:-1]):
+                if sum(counts[number:]) > MOST_IMAGES // 2:
+                    self._hide(at)
 
-    def _hide_images_of(self, at: int) -> None:
-        said = [str(part["text"]) for part in self.messages[at]["content"] if part.get("type") == "text"]
-        self.messages[at] = {**self.messages[at], "content": "\n".join([*said, _HIDDEN])}
+    def hide_images(self) -> bool:
+        """Tell of the images of `given` results in words; False where there are none."""
+        return self._hide_first(len(self._illustrated()))
 
     def make_room(self) -> bool:
-        """Hide the images of the first half of the results that have some, or else cut the longest results to half of
-        their length; False where all of them are short already."""
-        illustrated = [at for at, message in enumerate(self.messages) if _images(message)]
-        for at in illustrated[: (len(illustrated) + 1) // 2]:
-            self._hide_images_of(at)
-        if illustrated:
-            return True
+        """Hide the first half of the images of `given` results, but for the last, or else cut the longest results to
+        half of their length, and only then hide that one; False where nothing is left to be done."""
+        return self._hide_first(len(self._illustrated()) // 2) or self._cut_results() or self.hide_images()
+
+    def make_room_for_images(self) -> bool:
+        """The same where there are too many pixels, of which words have none."""
+        return self._hide_first((len(self._illustrated()) + 1) // 2)
+
+    def _illustrated(self) -> list[int]:
+        """Which `given` results have images."""
+        given = (at for at, each in enumerate(self.messages) if each.get("tool_call_id") in self.given)
+        return [at for at in given if images_in(self.messages[at])]
+
+    def _hide_first(self, count: int) -> bool:
+        for at in self._illustrated()[:count]:
+            self._hide(at)
+        return count > 0
+
+    def _hide(self, at: int) -> None:
+        said = [part["text"] for part in _parts(self.messages[at]) if isinstance(part.get("text"), str)]
+        self.messages[at] = {**self.messages[at], "content": "\n".join([*said, _HIDDEN])}
+
+    def _cut_results(self) -> bool:
         lengths = [len(each["content"]) for each in self.messages if _is_result(each)]
         most = max(lengths, default=0) // 2
         if most < _LEAST_RESULT:
@@ -122,13 +145,26 @@ class Progress:
         return Run(answer, messages, waiting, self.number, self.usage, texts, self.cut)
 
 
-def _images(message: JsonMessage) -> int:
-    """How many images there are in a result."""
+def helped(so_far: Progress, error: PromptTooLong | TooManyPixels | Refused) -> bool:
+    """Whether something was done, so that a prompt is tried again that was too much, or has images that are damaged."""
+    match error:
+        case PromptTooLong():
+            return so_far.make_room()
+        case TooManyPixels():
+            return so_far.make_room_for_images()
+        case _:
+            return so_far.hide_images()
+
+
+def images_in(message: JsonMessage) -> list[JsonMessage]:
+    """The parts of a message that are images."""
+    return [part for part in _parts(message) if part.get("type") == "image_url"]
+
+
+def _parts(message: JsonMessage) -> list[JsonMessage]:
     content = message.get("content")
-    if message.get("role") != "tool" or not isinstance(content, list):
-        return 0
-    parts = cast("list[Any]", content)
-    return sum(isinstance(part, dict) and cast("JsonMessage", part).get("type") == "image_url" for part in parts)
+    parts = cast("list[Any]", content) if isinstance(content, list) else []
+    return [part for part in parts if isinstance(part, dict)]
 
 
 def _is_result(message: JsonMessage) -> bool:

@@ -1,66 +1,27 @@
-"""What a tool returns, as the text that a model is shown, and the images for one that sees."""
+"""What a tool returns, as the text that a model is shown."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from inspect import isawaitable
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, to_json
-
-from toolgram.planning.images import data_url, kind_of
-
-MOST_IMAGES = 8  # that tools gave, in a conversation
-_MOST_PIXELS = 1 << 24  # of each: a screen of 4K has half as many, and so many times so many pixels may be in a request
-
-Parts = tuple[dict[str, Any], ...]
-"""The content of a message, in the shape of the chat-completions API."""
-
-
-class Illustrated(str):
-    """A result with images: as text, for a model that does not see, and for one that does as `parts`."""
-
-    __slots__ = ("parts",)
-    parts: Parts
-
-    def __new__(cls, text: str, parts: Parts) -> Self:
-        """A text with what stands in its place."""
-        made = super().__new__(cls, text)
-        made.parts = parts
-        return made
-
-    def shortened(self, most: int) -> Self:
-        """The same, each of its texts of about `most` characters."""
-        seen, *images = self.parts
-        return type(self)(shortened(str(self), most), ({**seen, "text": shortened(seen["text"], most)}, *images))
-
-
-def image_kind(data: bytes) -> str | None:
-    """What an image is that a model can be shown, `image/png` say; None for what is none, or too large."""
-    return kind_of(data, _MOST_PIXELS)
-
-
-def illustrated(text: str, seen: str, images: Sequence[str]) -> str:
-    """The text; with `seen` in its place beside images, URLs that hold them, where there are some."""
-    shown = ({"type": "image_url", "image_url": {"url": url}} for url in images[:MOST_IMAGES])
-    return Illustrated(text, ({"type": "text", "text": seen}, *shown)) if images else text
 
 
 def text_of(value: Any, most: int) -> str:
     """A result as text of about `most` characters: text as it is, all else as JSON, what it has no form in as `str`.
 
-    Bytes are an image (`Illustrated`), or text where they are UTF-8, as those are that programs and servers give.
+    Bytes are text where they are UTF-8, as those are that programs and servers give.
     An iterator is read, piece by piece, as far as is shown. Of a long text the beginning and the end are left.
     """
     match value:
-        case Illustrated():
-            return value.shortened(most)
         case str():
             return shortened(value, most)
         case None:
             return "null"
         case bytes() | bytearray() | memoryview():
-            return text_of(_of_bytes(bytes(cast("bytes", value))), most)
+            return shortened(_decoded(bytes(cast("bytes", value))), most)
         case Iterator():
             return _read(cast("Iterator[Any]", value), most)
         case _:
@@ -119,13 +80,6 @@ def _read(given: Iterator[Any], most: int) -> str:
         if pieces.are_enough(piece):
             break
     return pieces.text()
-
-
-def _of_bytes(data: bytes) -> str:
-    if (kind := image_kind(data)) is None:
-        return _decoded(data)
-    about = f"{kind}, {len(data)} bytes"
-    return illustrated(f"({about}, which is not shown)", f"({about})", [data_url(data, kind)])
 
 
 def _decoded(data: bytes) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from toolgram.conversation.message import ToolCall
 from toolgram.engines.base import Usage
 from toolgram.errors import ToolgramError
+
+if TYPE_CHECKING:
+    from toolgram.agent.illustrated import Illustrated
 
 A = TypeVar("A")
 JsonMessage = Mapping[str, Any]
@@ -94,18 +97,18 @@ class CallProgress:
 class Result:
     """What came of a call, as the model is shown it; an error is a result too. `seconds` by the clock.
 
-    A model that sees is shown `parts` in the place of the text, where there are images: parts of a message's content.
+    `seen` is what a model that sees is shown in the place of the text, where there are images.
     """
 
     call: ToolCall
     text: str
     is_error: bool
     seconds: float
-    parts: Sequence[Mapping[str, Any]] = ()
+    seen: Illustrated | None = None
 
     def content(self, *, sees: bool) -> Any:
         """The content of the message that tells the model."""
-        return list(self.parts) if sees and self.parts else self.text
+        return self.seen.parts if sees and self.seen else self.text
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from toolgram.errors import InvalidRequest
 from toolgram.template.adapt import parts_beside_text
 
 _WHY = "nothing can guarantee it: this model's server takes no grammar (--allow-unenforced asks it all the same)"
-_KINDS = {"image_url": "an image", "image": "an image", "input_audio": "a sound", "audio": "a sound"}
+_IMAGES = ("image_url", "image")
+_KINDS = {**dict.fromkeys(_IMAGES, "an image"), "input_audio": "a sound", "audio": "a sound"}
 """What they are, since each API has its own name for the same."""
 
 
@@ -37,5 +38,5 @@ def refuse_parts(request: Request, left_out: Collection[str]) -> None:
     for part in parts_beside_text(request.messages):
         if (at := placed(request.places, part.pointer)) not in left_out:
             what = _KINDS.get(part.kind, f"a part of type {part.kind!r}")
-            but = "; an image_url is shown to a model that has a projector (--mmproj)" if what == "an image" else ""
+            but = "; an image_url is shown to a model that has a projector (--mmproj)" if part.kind in _IMAGES else ""
             raise InvalidRequest(at, f"{what} cannot be given to the model: send text alone{but}")

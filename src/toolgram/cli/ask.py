@@ -18,7 +18,7 @@ from toolgram.chat import Reply, refused_by_type, relaxations_of, stream
 from toolgram.cli import inputs
 from toolgram.cli.options import Server
 from toolgram.conversation.events import ContentDelta
-from toolgram.engines.base import Chunk, Engine, Sampling
+from toolgram.engines.base import Chunk, Engine, Sampling, shows_images
 from toolgram.models import catalog
 from toolgram.models.profiles import model_name
 from toolgram.planning.plan import Plan
@@ -66,13 +66,19 @@ class Chosen(NamedTuple):
         return self.profiled, self.template
 
 
+async def check_shows_images(engine: Engine, name: str) -> None:
+    """Raises BadInput where the model is shown none."""
+    if not await shows_images(engine):
+        raise inputs.BadInput(f"{name} is shown no images: its server has no projector")
+
+
 def model_of(
     name: str | None, template: Path | None, server: Server, parallel: int = 1, *, mmproj: str | None = None
 ) -> Chosen:
     """The model that the options name, on a server or embedded, for `parallel` requests. Raises ToolgramError."""
     if server.url is None:
+        projector = None if mmproj is None else catalog.resolve(mmproj, projector=True)
         file = model_file(name)
-        projector = None if mmproj is None else catalog.resolve(mmproj)
         load = partial(inputs.load_engine, file, parallel=parallel, mmproj=projector)
         return Chosen(file.name, inputs.template_of(template, file), load, model_name(file))
     if name is not None:

@@ -62,13 +62,13 @@ class Loading:
 
 def load(loading: Loading) -> tuple[Served, ...]:
     """Loads the models. Raises ModelError, TemplateError, ProfileError, and BadInput for two models with one name."""
+    projector = None if loading.mmproj is None else models.resolve(loading.mmproj, projector=True)
     names = loading.models or (models.DEFAULT,)
     if not loading.models:
         _say(f"no --model given: this is {models.DEFAULT}, a very small one, to try things out")
     files = [model_file(name) for name in names]
     known = [name if name in models.MODELS else name_of(file) for name, file in zip(names, files, strict=True)]
     _tell_apart(known, loading.aliases)
-    projector = None if loading.mmproj is None else models.resolve(loading.mmproj)
     if projector is None and len(files) == 1:
         _tell_projector(files[0])
     templates = [inputs.template_of(loading.template, file) for file in files]
@@ -106,8 +106,9 @@ def sampled(name: str, defaults: SamplingDefaults) -> str:
 
 
 def _tell_projector(model: Path) -> None:
-    for beside in sorted(model.parent.glob("*mmproj*.gguf"))[:1]:
-        _say(f"note: --mmproj {beside} would show the model images")
+    beside = list(model.parent.glob("*mmproj*.gguf"))
+    if len(beside) == 1:
+        _say(f"note: --mmproj {beside[0]} would show the model images, if it is the model's")
 
 
 def _told_context(engine: Engine) -> int | None:

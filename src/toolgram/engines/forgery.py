@@ -48,6 +48,6 @@ def broken(prompt: Prompt, special: re.Pattern[str]) -> Prompt:
         while place is not None and place - start <= len(text):
             here.append(place - start)
             place = next(places, None)
-        parts.append(("\\".join(cut(text, here)), trust))
+        parts.append(("\\".join(cut(text, here)) if here else text, trust))  # what is an image stays one
         start += len(text)
     return tuple(parts)

@@ -95,9 +95,9 @@ def default_model(progress: Progress | None = None) -> Path:
     return pull(DEFAULT, progress)
 
 
-def resolve(name_or_path: str | Path, progress: Progress | None = None) -> Path:
+def resolve(name_or_path: str | Path, progress: Progress | None = None, *, projector: bool = False) -> Path:
     """The file of a known model, of a path, or of `org/repo:file` or `org/repo:quantisation` on the Hugging Face Hub;
-    fetched on first use.
+    fetched on first use. A `projector` is looked for by its quantisation among those of the repository.
 
     Of a model in several parts it is the first. Raises ModelError where there is nothing.
     """
@@ -112,7 +112,7 @@ def resolve(name_or_path: str | Path, progress: Progress | None = None) -> Path:
     if path.is_dir():
         raise ModelError(f"{name_or_path} is a folder, and a model is a GGUF file; {_files_of(path)}")
     if hub.on_the_hub(str(name_or_path)):
-        return hub.fetch(str(name_or_path))
+        return hub.fetch(str(name_or_path), projector=projector)
     raise ModelError(
         f"{name_or_path} is neither a file nor a known model nor org/repo:Q4_K_M on the hub; "
         f"{nearest(str(name_or_path), MODELS)}"

@@ -26,10 +26,11 @@ def on_the_hub(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def fetch(name: str) -> Path:
+def fetch(name: str, *, projector: bool = False) -> Path:
     """The file of such a name, in huggingface_hub's own cache: fetched on first use, with its token if there is one.
 
-    Of a model in several parts it is the first; all of them are fetched. Raises ModelError where it cannot be fetched,
+    Of a model in several parts it is the first; all of them are fetched. By a quantisation a `projector` is looked for
+    among those of the repository alone, and a model among all others. Raises ModelError where it cannot be fetched,
     MissingPackage where huggingface_hub is not installed.
     """
     found = _NAME.fullmatch(name)
@@ -40,17 +41,17 @@ def fetch(name: str) -> Path:
     repository, file = found["repo"], found["file"]
     with _failing(name):
         if not file.lower().endswith(".gguf"):
-            file = _in_quantisation(repository, file)
+            file = _in_quantisation(repository, file, projector=projector)
         first, *_ = [hf_hub_download(repository, part) for part in parts_of(file)]
         return Path(first)
 
 
-def _in_quantisation(repository: str, wanted: str) -> str:
+def _in_quantisation(repository: str, wanted: str, *, projector: bool) -> str:
     """The GGUF file of a repository that has this quantisation in its name, as `model-Q4_K_M.gguf` does.
 
     Raises ModelError where there is none, and as huggingface_hub does.
     """
-    files = sorted(file for file in _files_of(repository) if file.endswith(".gguf") and "mmproj" not in file)
+    files = sorted(file for file in _files_of(repository) if file.endswith(".gguf") and ("mmproj" in file) == projector)
     pattern = re.compile(rf"(?:.*[-._/])?{re.escape(wanted)}(?:-\d{{5}}-of-\d{{5}})?\.gguf", re.IGNORECASE)
     found = [file for file in files if pattern.fullmatch(file)]
     if not found:

@@ -14,7 +14,7 @@ from typing import Any, cast
 from toolgram.conversation.fields import Json
 from toolgram.conversation.media import Media
 from toolgram.conversation.request import Request, placed
-from toolgram.errors import InvalidRequest
+from toolgram.errors import InvalidRequest, TooManyPixels
 from toolgram.template.adapt import parts_beside_text
 
 _DATA_URL = re.compile(r"data:[^,]{0,200};base64,", re.IGNORECASE)
@@ -37,7 +37,7 @@ def marked(request: Request) -> tuple[Request, dict[str, Media]]:
 
     Marks are new ones each time, so that no text of a conversation is one. Raises InvalidRequest for an image that is
     not in the body itself, since nothing is fetched from an address, that no engine reads, or that is larger than
-    memory should hold.
+    memory should hold, and TooManyPixels where all of them are.
     """
     key = secrets.token_hex(16)
     found: dict[tuple[int, int], Media] = {}
@@ -52,7 +52,7 @@ def marked(request: Request) -> tuple[Request, dict[str, Media]]:
             together += _pixels(data, pointer)
             if together > _MOST_TOGETHER or len(found) == _MOST:
                 reason = f"the images of a request may have {_MOST_TOGETHER} pixels together, and be {_MOST}"
-                raise InvalidRequest(pointer, reason)
+                raise TooManyPixels(pointer, reason)
             mark = f"media{key}n{len(found)}"
             found[part.message, place] = Media(mark, base64.b64encode(data).decode("ascii"), pointer)
     if not found:
@@ -62,7 +62,7 @@ def marked(request: Request) -> tuple[Request, dict[str, Media]]:
 
 
 def kind_of(data: bytes, most_pixels: int = _MOST_PIXELS) -> str | None:
-    """What an image is that can be shown, `image/png` say; None for what is none, is damaged, or has more pixels."""
+    """What an image is by its head, `image/png` say; None for what is none that can be shown, or has more pixels."""
     if _BEGINS.match(data) is None:
         return None
     try:

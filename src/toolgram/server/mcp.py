@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 
 from toolgram.agent.calls import results
-from toolgram.agent.progress import Progress, with_own_ids
+from toolgram.agent.progress import Progress, helped, with_own_ids
 from toolgram.agent.runs import Limits, Result
 from toolgram.agent.tools import InvalidTool
 from toolgram.api.responses.mcp import ApprovedCall, Asked, CallResult, Listing
@@ -28,7 +28,8 @@ from toolgram.chat.divergences import Divergence
 from toolgram.chat.runaways import EndedRepetition
 from toolgram.conversation.message import ToolCall
 from toolgram.conversation.request import ToolChoice
-from toolgram.errors import PromptTooLong
+from toolgram.engines.remote.http import Refused
+from toolgram.errors import PromptTooLong, TooManyPixels
 from toolgram.server.context import Desk, Item, Job
 from toolgram.server.sse import while_connected
 from toolgram.work import in_thread
@@ -104,6 +105,7 @@ class _Run:
         self._so_far = Progress(list(read.generation.request.messages), {}, number=1)
         self._replies: list[Reply] = []
         self._calls = 0  # of servers
+        self._choice = read.generation.request.tool_choice
         self._is_cut = False  # whether there were no tokens left for a turn after the last calls
 
     @property
@@ -147,16 +149,18 @@ class _Run:
         run = {call.index: ToolCall(call.name, call.arguments, call.approval) for call in calls}
         async with aclosing(self._results(run)) as made:
             async for index, result in made:
-                at, content = calls[index].at, result.content(sees=self._so_far.sees)
-                self._so_far.messages[at] = {**self._so_far.messages[at], "content": content}
+                at, content = calls[index].at, result.content(sees=self._so_far.sees is True)
+                message = self._so_far.messages[at]
+                self._so_far.messages[at] = {**message, "content": content}
+                self._so_far.given.add(message.get("tool_call_id"))
                 yield CallResult(index, result.text, result.is_error)
-        self._so_far.hide_images()
+        self._so_far.limit_images()
 
     async def turn(self) -> AsyncGenerator[Item | CallResult, None]:
         """A turn of the model, and the results of its calls that are run here."""
         so_far = self._so_far
-        async with aclosing(self._desk.items(self._request, self._job, so_far.number - 1)) as items:
-            async for _, item in items:
+        async with aclosing(self._items()) as items:
+            async for item in items:
                 if isinstance(item, Reply):
                     self._replies.append(item)
                 else:
@@ -180,16 +184,34 @@ class _Run:
         self._is_cut = len(run) == len(calls) and self._left == 0
         self.is_over = len(run) < len(calls) or self._is_cut
 
+    async def _items(self) -> AsyncGenerator[Item, None]:
+        """What the engine generates; where it says before that the prompt is too much, and results of ours are why, of
+        one that has less."""
+        while True:
+            began = False
+            try:
+                async with aclosing(self._desk.items(self._request, self._job, self._so_far.number - 1)) as items:
+                    async for _, item in items:
+                        began = True
+                        yield item
+            except (PromptTooLong, Refused) as error:
+                if began or not self._so_far.given or not helped(self._so_far, error):
+                    raise
+                await self.plan(self._choice)
+            else:
+                return
+
     async def plan(self, choice: ToolChoice) -> None:
         """Make the next turn ready, with room in its prompt for what was done."""
+        self._choice = choice
         generation, left = self._read.generation, replace(self._sampling, max_tokens=self._left)
         while True:
             messages = tuple(self._so_far.messages)
             asked = replace(generation.request, messages=messages, tool_choice=choice)
             try:
                 self._job = await self._desk.next_turn(self._job, replace(generation, request=asked), left)
-            except PromptTooLong:
-                if not self._so_far.make_room():
+            except (PromptTooLong, TooManyPixels) as error:
+                if not helped(self._so_far, error):
                     raise
             else:
                 return
@@ -211,7 +233,7 @@ class _Run:
         async with aclosing(results(list(calls.values())[:left], tools, _LIMITS)) as made:
             async for told in made:
                 if isinstance(told, Result):
-                    if told.parts and not self._so_far.sees:
+                    if told.seen is not None and self._so_far.sees is None:
                         self._so_far.sees = await self._job.served.sees()
                     yield numbers[id(told.call)], told
 

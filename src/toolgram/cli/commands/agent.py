@@ -105,7 +105,7 @@ def agent(
     import asyncio
 
     from toolgram.agent import Agent, Limits
-    from toolgram.cli.ask import model_of, printable
+    from toolgram.cli.ask import check_shows_images, model_of, printable
     from toolgram.cli.inputs import (
         BadInput,
         check_sees,
@@ -159,6 +159,8 @@ def agent(
         asks = model_of(model, template, server, mmproj=mmproj)
         best = profile_of(profile, asks.bound, style)
         engine = asks.load()
+        if image:
+            asyncio.run(check_shows_images(engine, asks.name))
         if tool_choice is First.required and (runnable or config) and engine.capabilities.unenforced:
             raise BadInput(_UNENFORCED)
         ended = asyncio.run(_run(replace(made(engine, asks.template), profile=best), asked, config))

@@ -63,8 +63,10 @@ def ask(
     ] = False,
 ) -> None:
     """Ask a model; its answer is on stdout: as text on a terminal, else a message in JSON. Exits with 3 if cut off."""
+    import asyncio
+
     from toolgram.chat.guarantees import refuse_unenforced
-    from toolgram.cli.ask import answer, model_of
+    from toolgram.cli.ask import answer, check_shows_images, model_of
     from toolgram.cli.inputs import Question, check_sees, question_of, request_of, style_of
     from toolgram.cli.profiles import profile_of
     from toolgram.conversation.request import parse_request
@@ -84,6 +86,8 @@ def ask(
     best = profile_of(profile, asks.bound, chosen)
     plan = make_plan(body, asks.template, chosen, profile=best, sees=bool(images))
     engine = asks.load()
+    if images:
+        asyncio.run(check_shows_images(engine, asks.name))
     if not allow_unenforced:
         refuse_unenforced(plan.request, engine)
     plain = sys.stdout.isatty() and not as_json

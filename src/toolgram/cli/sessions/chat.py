@@ -25,8 +25,8 @@ from toolgram.cli.explain import explain_plan
 from toolgram.cli.inputs import BadInput, content_of, read_answer_type, runnable_tools
 from toolgram.conversation.events import ArgumentsDelta, ContentDelta, ReasoningDelta, ToolCallStart
 from toolgram.conversation.message import ToolCall
-from toolgram.engines.base import Engine, Sampling, ShowsImages
-from toolgram.errors import ToolgramError
+from toolgram.engines.base import Engine, Sampling, shows_images
+from toolgram.errors import EngineError, ToolgramError
 from toolgram.planning.plan import Plan, plan
 from toolgram.planning.profile import Profile
 from toolgram.styles.base import ToolStyle
@@ -50,7 +50,7 @@ Ctrl-C ends an answer."""
 class Chat:
     """A conversation so far, and who goes on with it; `approve` is asked before a tool that writes is run.
 
-    `images` are shown before the next text.
+    `images` are shown before the next text, to a model that `sees`.
     """
 
     engine: Engine
@@ -64,11 +64,7 @@ class Chat:
     schema: str = ""
     messages: tuple[JsonMessage, ...] = ()
     images: tuple[Path, ...] = ()
-
-    @property
-    def sees(self) -> bool:
-        """Whether the engine may show images; a server that does not says so when it is given one."""
-        return isinstance(self.engine, ShowsImages)
+    sees: bool = False
 
     def plan(self, messages: Sequence[JsonMessage], *, may_call: bool = True) -> Plan:
         """The plan of the next turn. Raises what `toolgram.plan` raises."""
@@ -89,9 +85,9 @@ def chat(begun: Chat) -> None:
     typed: Any = sys.stdin
     if isinstance(typed, io.TextIOWrapper):
         typed.reconfigure(errors="replace")  # a character of another encoding ends no conversation
-    state = begun
     with asyncio.Runner() as runner:
         try:
+            state = replace(begun, sees=runner.run(_sees(begun.engine)))
             for text in _texts():
                 if text == "/quit":
                     return
@@ -104,6 +100,14 @@ def chat(begun: Chat) -> None:
                     _say("stopped: the question and what was said of an answer are forgotten")
         finally:
             runner.run(begun.engine.aclose())
+
+
+async def _sees(engine: Engine) -> bool:
+    """Whether the model is shown images; not by a server that does not tell."""
+    try:
+        return await shows_images(engine)
+    except EngineError:
+        return False
 
 
 def _texts() -> Iterator[str]:

@@ -32,7 +32,7 @@ class Room(NamedTuple):
     bytes_per_sequence: int
     free: int | None
     share: int | None
-    architecture: str = ""
+    architecture: str
 
 
 def room_of(path: Path, *beside: Path) -> Room:
