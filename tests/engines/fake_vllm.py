@@ -6,6 +6,7 @@ Grammars are enforced as vLLM does it, token by token, by XGrammar or llguidance
 from __future__ import annotations
 
 import asyncio
+import base64
 import codecs
 import json
 import random
@@ -30,6 +31,7 @@ from toolgram.engines.stops import StopScanner
 from toolgram.errors import EngineError
 
 CONTEXT = 4096
+IMAGE_TOKENS = 16
 _WORDS = ["The ", "Straße ", "日本 ", "🎉 ", "sea\n", "\u2028", "was ", "blue", ", ", "naïve "]
 _CLOSING = '"}]\n'
 _MOST_FREE = 300
@@ -63,7 +65,8 @@ class FakeVllm:
     `fault`: "500" fails, "busy" has no room, "half" breaks off after some tokens, "silent" says nothing at all,
     "dead" fails `/health` too. `pause` is the time for a token. It serves one model by its `names`; `root` is where its
     files are, and its chat `template` is told if there is one. With `unread` it ignores grammars; whether it does so is
-    not in what it was `asked`. One that `bars` special tokens does so in all that XGrammar compiles but structural
+    not in what it was `asked`. Its model is shown images if a token is their `placeholder`, each of IMAGE_TOKENS, where
+    it was started for `scale_out`. One that `bars` special tokens does so in all that XGrammar compiles but structural
     tags, as vLLM does from 0.33 on. One that `ends_anyhow` lets a grammar end with any token that stops the request, as
     vLLM does since its #49227.
     """
@@ -80,7 +83,10 @@ class FakeVllm:
     root: str = "org/model"
     template: str = ""
     unread: bool = False
+    placeholder: str | None = None
+    scale_out: bool = True
     asked: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    images: list[list[str]] = field(default_factory=list[list[str]])
     running: int = 0
     most_at_once: int = 0
     aborted: int = 0
@@ -110,6 +116,7 @@ class FakeVllm:
                 Route("/tokenizer_info", self.tokenizer_info),
                 Route("/tokenize", self.tokenize, methods=["POST"]),
                 Route("/v1/completions", self.completions, methods=["POST"]),
+                Route("/inference/v1/generate", self.generate, methods=["POST"]),
             ]
         )
 
@@ -135,14 +142,44 @@ class FakeVllm:
         if self.fault == "dead":
             return _error(500, "EngineDeadError")
         body = await request.json()
+        if "messages" in body:
+            taken = self.placeholder is not None
+            return (
+                JSONResponse({"count": 1, "tokens": [1]})
+                if taken
+                else _error(400, "At most 0 image(s) may be provided")
+            )
         ids = self.tokenizer.encode(body["prompt"], add_special_tokens=body.get("add_special_tokens", True))
         answer = {"count": len(ids), "max_model_len": self.context, "tokens": ids}
         if body.get("return_token_strs"):
             answer["token_strs"] = self.tokenizer.convert_ids_to_tokens(ids)
         return JSONResponse(answer)
 
+    async def generate(self, request: Request) -> Response:
+        """The endpoint that takes tokens and images."""
+        if not self.scale_out:
+            return _error(403, "Scale-out endpoints are disabled.")
+        asked = await request.json()
+        if not (ids := asked["token_ids"]):
+            return _error(400, "token_ids: List should have at least 1 item after validation, not 0")
+        images = asked["content_parts"]
+        token = self.tokenizer.convert_tokens_to_ids(self.placeholder)
+        if ids.count(token) != len(images) or asked["output_mode"] != "text":
+            return _error(500, "Failed to apply prompt replacement")
+        for image in images:
+            head, _, data = image["url"].partition(";base64,")
+            if head != "data:image/png" or b"IEND" not in base64.b64decode(data):
+                return _error(400, "Failed to load image: image file is truncated")
+        told = {name: asked[name] for name in ("stream", "stream_options")}
+        prompt = [each for id_ in ids for each in [id_] * (IMAGE_TOKENS if id_ == token else 1)]
+        self.images.append([image["url"] for image in images])
+        return self._completed({**asked["sampling_params"], **told, "prompt": prompt, "return_token_ids": True})
+
     async def completions(self, request: Request) -> Response:
-        body = self.accepted(asked := await request.json())
+        return self._completed(await request.json())
+
+    def _completed(self, asked: dict[str, Any]) -> Response:
+        body = self.accepted(asked)
         if WORD not in str(asked):
             self.asked.append(asked)
         if isinstance(body, str):

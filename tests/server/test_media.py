@@ -196,7 +196,7 @@ def test_a_photograph_tells_its_size() -> None:
     """A JPEG as cameras write them: segments before its frame."""
     jpeg = b"\xff\xd8\xff\xe0\0\x10JFIF\0" + bytes(9) + b"\xff\xdb\0\4ab" + b"\xff\xc0\0\x11\x08\0\x10\0\x20"
     part = {"type": "image_url", "image_url": data_url(jpeg)}
-    request, media = marked(parse_request({"messages": by_user(TEXT, part)}))
+    request, media = marked(parse_request({"messages": by_user(TEXT, part)}), CHATML)
     (mark,) = media
     assert request.messages[0]["content"][1] == {"type": "text", "text": mark}
     assert base64.b64decode(media[mark].data) == jpeg
@@ -303,7 +303,9 @@ def test_a_prompt_that_ends_with_an_image_is_not_sent(upstream: str) -> None:
     async def ask() -> None:
         engine = LlamaServer(upstream)
         try:
-            await anext(engine.generate((("x", True), (Media("m", RED), True)), None, Sampling(max_tokens=1)))
+            await anext(
+                engine.generate((("x", True), (Media("m", RED, "image/png"), True)), None, Sampling(max_tokens=1))
+            )
         finally:
             await engine.aclose()
 

@@ -82,7 +82,7 @@ class Generation:
         """
         if self.chat_template is not None:
             template, profile = self.chat_template.instead_of(template), None
-        request, shown = marked(self.request) if sees else (self.request, {})
+        request, shown = marked(self.request, template) if sees else (self.request, {})
         request, left_out = _in_text(request)
         made = plan_of(request, template, self.style or style, now, profile, fits, shown)
         return replace(made, left_out=(*left_out, *made.left_out)) if left_out else made

@@ -38,5 +38,5 @@ def refuse_parts(request: Request, left_out: Collection[str]) -> None:
     for part in parts_beside_text(request.messages):
         if (at := placed(request.places, part.pointer)) not in left_out:
             what = _KINDS.get(part.kind, f"a part of type {part.kind!r}")
-            but = "; an image_url is shown to a model that has a projector (--mmproj)" if part.kind in _IMAGES else ""
+            but = ", or an image_url to a model that sees (docs/guides/images.md)" if part.kind in _IMAGES else ""
             raise InvalidRequest(at, f"{what} cannot be given to the model: send text alone{but}")

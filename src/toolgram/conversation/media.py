@@ -11,21 +11,32 @@ _MARK = re.compile(r"(media[0-9a-f]{32}n[0-9]+)")
 
 
 class Media(str):
-    """The piece of a prompt in whose place an image is shown: its mark as text, and its `data` in base64.
+    """The piece of a prompt in whose place an image is shown: its mark as text, its `data` in base64, and what it is,
+    `image/png` say.
 
-    `pointer` tells where it stands in the body.
+    `pointer` tells where it stands in the body, and `placeholder` what the template writes there; "" where that shows
+    none.
     """
 
-    __slots__ = ("data", "pointer")
+    __slots__ = ("data", "kind", "placeholder", "pointer")
     data: str
+    kind: str
     pointer: str
+    placeholder: str
 
-    def __new__(cls, mark: str, data: str, pointer: str = "") -> Self:
+    def __new__(cls, mark: str, data: str, kind: str, pointer: str = "", placeholder: str = "") -> Self:
         """A piece with this mark."""
         made = super().__new__(cls, mark)
         made.data = data
+        made.kind = kind
         made.pointer = pointer
+        made.placeholder = placeholder
         return made
+
+    @property
+    def url(self) -> str:
+        """A URL that holds the image."""
+        return f"data:{self.kind};base64,{self.data}"
 
 
 def with_media(parts: Iterable[tuple[str, bool]], media: Mapping[str, Media]) -> tuple[tuple[str, bool], ...]:

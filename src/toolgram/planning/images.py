@@ -15,7 +15,9 @@ from toolgram.conversation.fields import Json
 from toolgram.conversation.media import Media
 from toolgram.conversation.request import Request, placed
 from toolgram.errors import InvalidRequest, TooManyPixels
+from toolgram.styles.placeholders import placeholder_of
 from toolgram.template.adapt import parts_beside_text
+from toolgram.template.chat_template import ChatTemplate
 
 _DATA_URL = re.compile(r"data:[^,]{0,200};base64,", re.IGNORECASE)
 _SPACE = b" \t\r\n\f\v"
@@ -32,8 +34,8 @@ _FILL = 0xFF
 _MOST_SEGMENTS = 10_000
 
 
-def marked(request: Request) -> tuple[Request, dict[str, Media]]:
-    """The request with a mark in the place of each image, as a text, and what the marks stand for.
+def marked(request: Request, template: ChatTemplate) -> tuple[Request, dict[str, Media]]:
+    """The request with a mark in the place of each image, as a text, and what the marks stand for in the template.
 
     Marks are new ones each time, so that no text of a conversation is one. Raises InvalidRequest for an image that is
     not in the body itself, since nothing is fetched from an address, that no engine reads, or that is larger than
@@ -54,7 +56,8 @@ def marked(request: Request) -> tuple[Request, dict[str, Media]]:
                 reason = f"the images of a request may have {_MOST_TOGETHER} pixels together, and be {_MOST}"
                 raise TooManyPixels(pointer, reason)
             mark = f"media{key}n{len(found)}"
-            found[part.message, place] = Media(mark, base64.b64encode(data).decode("ascii"), pointer)
+            image = base64.b64encode(data).decode("ascii"), _KINDS[data[:1]]
+            found[part.message, place] = Media(mark, *image, pointer, placeholder_of(template))
     if not found:
         return request, {}
     messages = tuple(_with_marks(i, message, found) for i, message in enumerate(request.messages))

@@ -224,7 +224,7 @@ def plan(
     """
     request, answer_type = typed_answer(request)
     parsed = parse_request(request)
-    parsed, media = marked(parsed) if sees else (parsed, None)
+    parsed, media = marked(parsed, template) if sees else (parsed, None)
     made = plan_of(parsed, template, style, now, profile, media=media)
     return made if answer_type is None else replace(made, answer_type=answer_type)
 

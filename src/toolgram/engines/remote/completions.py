@@ -70,8 +70,10 @@ class Counted:
         self.usage = replace(self.usage, completion_tokens=count, estimated=estimated)
 
 
-async def completion(http: Http, body: Mapping[str, Any], counted: Counted) -> AsyncGenerator[Chunk, None]:
-    """The chunks of one completion of the body's `prompt`, which are `counted`.
+async def completion(
+    http: Http, body: Mapping[str, Any], counted: Counted, path: str = "/v1/completions"
+) -> AsyncGenerator[Chunk, None]:
+    """The chunks of one completion of the body's prompt, which are `counted`.
 
     Raises Unavailable where the server fails, or breaks off before the end.
     """
@@ -79,13 +81,14 @@ async def completion(http: Http, body: Mapping[str, Any], counted: Counted) -> A
     stopped_by: str | None = None
     told: Usage | None = None
     said = 0
+    top = body.get("sampling_params", body).get("logprobs")
     try:
-        async with aclosing(http.events("/v1/completions", body)) as events:
+        async with aclosing(http.events(path, body)) as events:
             async for event in events:
                 with understood(http.url):
                     told = _usage(event.get("usage")) or told
                     choices: list[Json] = list(event.get("choices") or ())
-                    chunks = [_chunk(choice, body.get("logprobs")) for choice in choices]
+                    chunks = [_chunk(choice, top) for choice in choices]
                 for choice, chunk in zip(choices, chunks, strict=True):
                     if chunk.text or chunk.tokens or chunk.logprobs:
                         said += 1

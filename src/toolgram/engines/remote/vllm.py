@@ -1,4 +1,7 @@
-"""vLLM, over HTTP: `/v1/completions` with `structured_outputs`, and `/tokenize` (its OpenAI-compatible server)."""
+"""vLLM, over HTTP: `/v1/completions` with `structured_outputs`, and `/tokenize` (its OpenAI-compatible server).
+
+Images go to `/inference/v1/generate`, which a server has that was started with --enable-scale-out.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
+from toolgram.conversation.media import Media, media_in
 from toolgram.engines.base import BrokenOff, Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.remote.completions import Counted, completion, options
 from toolgram.engines.remote.enforcement import PROBE, NotEnforced, keeps_to_grammars
-from toolgram.engines.remote.http import Http, Json, Refused, understood
+from toolgram.engines.remote.http import Http, Json, Refused, Unavailable, understood
 from toolgram.engines.remote.replicas import Upstreams
 from toolgram.engines.remote.tokenizer import ServerTokens
 from toolgram.errors import EngineError, PromptTooLong
 from toolgram.grammar.constraint import Constraint
 from toolgram.work import in_thread
+
+_COMPLETIONS, _GENERATE = "/v1/completions", "/inference/v1/generate"
+_DOT = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 
 
 class Vllm:
@@ -31,7 +38,11 @@ class Vllm:
 
     Before the first grammar each server is asked to write a few characters under one: a vLLM that was started with
     `--reasoning-parser` enforces none on what it takes for reasoning, and one before 0.11 ignores them, without a word.
+
+    Images stand where the chat template writes what stands for one.
     """
+
+    is_one_of_several = False
 
     def __init__(
         self,
@@ -51,6 +62,7 @@ class Vllm:
         self._model: Json = {} if model is None else {"model": model}
         self._dialect = dialect
         self._context: int | None = None  # as the server's tokenizer tells it
+        self._sees = False
         self.capabilities = Capabilities(
             dialects=(dialect,), special_tokens=True, lazy=dialect != "lark", token_ids=True
         )
@@ -63,28 +75,29 @@ class Vllm:
         A server that fails before the first token is replaced by another. Raises EngineError where none is left, one
         fails later, does not enforce grammars, or refuses the request.
         """
-        ids = await self._tokens.ids(prompt)
+        media = media_in(prompt)
+        ids = await self._tokens.ids(_with_placeholders(prompt) if media else prompt)
         if self._context is not None and len(ids) >= self._context:
             raise PromptTooLong(len(ids), self._context)
         if self._context is not None:  # more than that is refused, and without a number vLLM writes 16 tokens
             room = self._context - len(ids)
             sampling = replace(sampling, max_tokens=min(sampling.max_tokens or room, room))
         ends = await self._tokens.known(sampling.ends)
-        body = {
-            **self._model,
-            "prompt": ids,
+        asked = {
             **options(sampling),
             "stop": list(sampling.stop),
             "stop_token_ids": list(ends.values()),
             "skip_special_tokens": False,
             "spaces_between_special_tokens": False,
-            "return_token_ids": True,
         }
         if constraint is not None:
-            body["structured_outputs"] = await self._constrained(constraint, ends)
+            asked["structured_outputs"] = await self._constrained(constraint, ends)
         text = "".join(text for text, _ in prompt)
         counted = Counted(ids)  # of one attempt: there is another one before the first token alone
-        write = partial(self._written, body=body, counted=counted)
+        body = {**self._model, "prompt": ids, "return_token_ids": True, **asked}
+        if media:
+            body = {**self._model, **_seen(ids, media, asked)}
+        write = partial(self._written, body=body, counted=counted, enforced=constraint is not None)
         try:
             async with aclosing(self._upstreams.run(text, write)) as chunks:
                 async for chunk in chunks:
@@ -95,6 +108,15 @@ class Vllm:
     async def count_tokens(self, prompt: Prompt) -> int:
         """How many tokens a prompt has."""
         return len(await self._tokens.ids(prompt))
+
+    async def sees(self) -> bool:
+        """Whether the model is shown images: it takes some, and each server was started with --enable-scale-out.
+
+        A server that was not may be started anew, and is asked again. Raises EngineError where one fails.
+        """
+        if not self._sees:
+            self._sees = all([await self._takes_images(server) for server in self._servers])
+        return self._sees
 
     async def check(self) -> None:
         """Raises EngineError unless a server is well."""
@@ -109,10 +131,33 @@ class Vllm:
         for server in self._servers:
             await self._check_enforced(server)
 
-    async def _written(self, http: Http, body: Json, counted: Counted) -> AsyncGenerator[Chunk, None]:
-        if "structured_outputs" in body:
+    async def _takes_images(self, http: Http) -> bool:
+        """An image is tokenized in a message as a template shows it, and refused where the model takes none."""
+        shown = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": _DOT}}]}
+        if not await self._taken(http, "/tokenize", {"messages": [shown]}):
+            return False
+        # No token is wrong, so that none is written: an endpoint that is not there, or barred, says so before.
+        return await self._taken(http, _GENERATE, {"token_ids": [], "sampling_params": {}}, wrong=True)
+
+    async def _taken(self, http: Http, path: str, body: Json, *, wrong: bool = False) -> bool:
+        """Whether the server takes a body, or finds it `wrong`. Raises Unavailable where it fails."""
+        try:
+            await http.post(path, {**self._model, **body})
+        except Refused:
+            return wrong
+        except Unavailable:
+            raise
+        except EngineError:
+            return False
+        return not wrong
+
+    async def _written(
+        self, http: Http, body: Json, counted: Counted, *, enforced: bool
+    ) -> AsyncGenerator[Chunk, None]:
+        if enforced:
             await self._check_enforced(http)
-        async with aclosing(completion(http, body, counted)) as chunks:
+        path = _GENERATE if "token_ids" in body else _COMPLETIONS
+        async with aclosing(completion(http, body, counted, path)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
@@ -164,3 +209,23 @@ class Vllm:
                     return [(int(token), str(text)) for token, text in zip(ids, texts, strict=True)]
             case _:
                 raise EngineError("the server's /tokenize does not answer as vLLM's does: it is of another kind")
+
+
+def _with_placeholders(prompt: Prompt) -> Prompt:
+    """The prompt with what stands for an image in the place of each. Raises EngineError where the template has none."""
+    if any(not each.placeholder for each in media_in(prompt)):
+        raise EngineError("vLLM is told where an image stands by its placeholder, and this chat template shows none")
+    return tuple((text.placeholder, True) if isinstance(text, Media) else (text, trusted) for text, trusted in prompt)
+
+
+def _seen(ids: list[int], media: Sequence[Media], asked: Json) -> Json:
+    """What is asked of a completion of these tokens, as the endpoint takes it that takes images."""
+    streamed = ("stream", "stream_options")
+    sampling = {name: value for name, value in asked.items() if name not in streamed and value is not None}
+    return {
+        "token_ids": ids,
+        "content_parts": [{"type": "image_url", "url": each.url} for each in media],
+        "sampling_params": sampling,
+        "output_mode": "text",
+        **{name: asked[name] for name in streamed},
+    }
