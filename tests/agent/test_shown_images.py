@@ -23,6 +23,7 @@ from toolgram.agent.mcp import mcp_tools
 from toolgram.conversation.media import media_in
 from toolgram.engines import LlamaObject, Replay
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
+from toolgram.engines.remote.http import Refused
 from toolgram.errors import EngineError, PromptTooLong
 from toolgram.models.catalog import default_model
 from toolgram.template.chat_template import ChatTemplate
@@ -172,6 +173,36 @@ def test_the_last_image_is_hidden_after_words_are_cut() -> None:
     ended = run(agent(engine, look))
     assert [len(images) for images in engine.shown()] == [0, 0, 1]
     assert "characters left out" in contents(ended)[0]
+
+
+def test_a_result_without_an_id_makes_no_image_of_the_user_a_result() -> None:
+    class Choosy(Seeing):
+        async def generate(
+            self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+        ) -> AsyncGenerator[Chunk, None]:
+            if media_in(prompt):
+                raise Refused("Failed to load image")
+            async for chunk in super().generate(prompt, constraint, sampling):
+                yield chunk
+
+    shown = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{IN_BASE64[0]}"}}
+    said = [{"role": "user", "content": [shown, {"type": "text", "text": "Look."}]}, {"role": "tool", "content": "no"}]
+    with pytest.raises(Refused):
+        run(agent(Choosy("Well.")), "And?", messages=said)
+
+
+def test_what_was_said_before_an_engine_refused_is_not_said_twice() -> None:
+    class Late(Seeing):
+        async def generate(
+            self, prompt: Prompt, constraint: SupportsGrammar | None, sampling: Sampling
+        ) -> AsyncGenerator[Chunk, None]:
+            async for chunk in super().generate(prompt, constraint, sampling):
+                yield chunk
+                if media_in(prompt):
+                    raise Refused("no more")
+
+    with pytest.raises(Refused):
+        run(agent(Late(LOOK, ["It ", "is red."], "It is.")))
 
 
 def always(given: Any) -> Callable[[], Any]:

@@ -66,9 +66,9 @@ class FakeVllm:
     "dead" fails `/health` too. `pause` is the time for a token. It serves one model by its `names`; `root` is where its
     files are, and its chat `template` is told if there is one. With `unread` it ignores grammars; whether it does so is
     not in what it was `asked`. Its model is shown images if a token is their `placeholder`, each of IMAGE_TOKENS, where
-    it was started for `scale_out`. One that `bars` special tokens does so in all that XGrammar compiles but structural
-    tags, as vLLM does from 0.33 on. One that `ends_anyhow` lets a grammar end with any token that stops the request, as
-    vLLM does since its #49227.
+    it was started for `scale_out`; one before 0.32, which `takes_parts` no more than any other field, drops them. One
+    that `bars` special tokens does so in all that XGrammar compiles but structural tags, as vLLM does from 0.33 on. One
+    that `ends_anyhow` lets a grammar end with any token that stops the request, as vLLM does since its #49227.
     """
 
     backend: str = "xgrammar"
@@ -85,6 +85,7 @@ class FakeVllm:
     unread: bool = False
     placeholder: str | None = None
     scale_out: bool = True
+    takes_parts: bool = True
     asked: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     images: list[list[str]] = field(default_factory=list[list[str]])
     running: int = 0
@@ -160,6 +161,8 @@ class FakeVllm:
         if not self.scale_out:
             return _error(403, "Scale-out endpoints are disabled.")
         asked = await request.json()
+        if self.takes_parts and not isinstance(asked.get("content_parts", []), list):
+            return _error(400, "body.content_parts: Input should be a valid list, body.output_mode: Input should be …")
         if not (ids := asked["token_ids"]):
             return _error(400, "token_ids: List should have at least 1 item after validation, not 0")
         images = asked["content_parts"]

@@ -16,7 +16,7 @@ from engines.small_tokenizer import SPECIAL
 from toolgram.engines.base import Sampling
 from toolgram.engines.remote.http import Refused, Unavailable
 from toolgram.engines.remote.vllm import Vllm
-from toolgram.errors import EngineError, PromptTooLong
+from toolgram.errors import EngineError, InvalidRequest, PromptTooLong
 from toolgram.styles.placeholders import placeholder_of
 from toolgram.template.chat_template import ChatTemplate
 
@@ -90,6 +90,7 @@ def test_text_that_spells_a_placeholder_is_none() -> None:
 def test_a_server_says_whether_it_takes_images() -> None:
     assert sees(seeing())
     assert not sees(seeing(scale_out=False))
+    assert not sees(seeing(takes_parts=False))
     assert not sees(FakeVllm())
     with pytest.raises(Unavailable):
         sees(seeing(fault="dead"))
@@ -103,13 +104,30 @@ def test_what_the_server_does_not_take_is_an_error() -> None:
         with pytest.raises(PromptTooLong):
             asyncio.run(asked(url, plan({"type": "text", "text": "sea " * 5000}, RED)))
         plain = ChatTemplate("{% for message in messages %}{{ message.content }}\n{% endfor %}", "", "<|im_end|>")
-        with pytest.raises(EngineError, match="this chat template shows none"):
+        with pytest.raises(InvalidRequest, match="/messages/0/content/1: the chat template shows no image"):
             asyncio.run(asked(url, plan(TEXT, RED, template=plain)))
+    spelled = FakeVllm(special=SPECIAL, placeholder="<|vision_start|>")
+    with serving(spelled.app) as url, pytest.raises(InvalidRequest, match="which is no token, but any text's"):
+        asyncio.run(asked(url, plan(TEXT, RED)))
     with (
         serving(seeing(scale_out=False).app) as url,
         pytest.raises(EngineError, match="Scale-out endpoints are disabled"),
     ):
         asyncio.run(asked(url, plan(TEXT, RED)))
+
+
+def test_one_of_several_servers_may_be_down() -> None:
+    async def ask(*urls: str) -> tuple[bool, Any]:
+        engine = Vllm(urls)
+        try:
+            return await engine.sees(), await toolgram.generate(plan(TEXT, RED), engine, Sampling(max_tokens=5))
+        finally:
+            await engine.aclose()
+
+    with serving(seeing().app) as url:
+        seen, reply = asyncio.run(ask("http://127.0.0.1:1", url))
+        assert seen
+        assert reply.usage.completion_tokens
 
 
 @pytest.mark.parametrize(
@@ -119,6 +137,17 @@ def test_what_the_server_does_not_take_is_an_error() -> None:
         ("{{ messages[0].content[0].text }}", ""),
         ("{{ messages[0].content }}", ""),
         ("{{ messages[0].content + 'x' }}", ""),
+        (
+            "{% set n = namespace(i=0) %}{% for c in messages[0].content %}{% if c.type == 'image' %}"
+            "{% set n.i = n.i + 1 %}<|image_{{ n.i }}|>{% else %}{{ c.text }}{% endif %}{% endfor %}",
+            "",
+        ),
+        (
+            "{% for c in messages[0].content if c.type == 'image' %}{% if loop.first %}You see. {% endif %}{% endfor %}"
+            "{% for c in messages[0].content %}{{ '[IMG]' if c.type == 'image' else c.text }}{% endfor %}",
+            "",
+        ),
+        ("{% for c in messages[0].content %}{% for k, v in c.items() %}{{ k }}={{ v }};{% endfor %}{% endfor %}", ""),
         (
             "{% for c in messages[0].content if c.type == 'image' %}<image>\n{% endfor %}"
             "{% for c in messages[0].content if c.type == 'text' %}{{ c.text }}{% endfor %}",

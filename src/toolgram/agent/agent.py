@@ -176,11 +176,13 @@ class Agent(Generic[T]):
 
     async def _step(self, turn: Progress, last: bool) -> AsyncGenerator[AgentEvent | Reply, None]:
         while True:
+            began = False
             try:
                 # A set of new tools, or a narrow answer, may take a while.
                 made, most = await anyio.to_thread.run_sync(self._last_plan if last else self._plan, turn)
                 async with aclosing(stream(made, self.engine, replace(self.sampling, max_tokens=most))) as items:
                     async for item in items:
+                        began = True
                         match item:
                             case ReasoningDelta(text):
                                 yield Reasoning(text)
@@ -192,7 +194,7 @@ class Agent(Generic[T]):
                             case _:
                                 pass
             except (PromptTooLong, TooManyPixels, Refused) as error:
-                if not helped(turn, error):
+                if began or not helped(turn, error):
                     raise
             else:
                 return

@@ -117,8 +117,8 @@ class Progress:
 
     def _illustrated(self) -> list[int]:
         """Which `given` results have images."""
-        given = (at for at, each in enumerate(self.messages) if each.get("tool_call_id") in self.given)
-        return [at for at in given if images_in(self.messages[at])]
+        results = ((at, each) for at, each in enumerate(self.messages) if each.get("role") == "tool")
+        return [at for at, each in results if each.get("tool_call_id") in self.given and images_in(each)]
 
     def _hide_first(self, count: int) -> bool:
         for at in self._illustrated()[:count]:

@@ -69,7 +69,7 @@ class Chosen(NamedTuple):
 async def check_shows_images(engine: Engine, name: str) -> None:
     """Raises BadInput where the model is shown none."""
     if not await shows_images(engine):
-        raise inputs.BadInput(f"{name} is shown no images: its server has no projector")
+        raise inputs.BadInput(f"{name} is shown no images: docs/guides/images.md says what its server needs")
 
 
 def model_of(

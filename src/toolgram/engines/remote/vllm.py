@@ -19,11 +19,12 @@ from toolgram.engines.remote.enforcement import PROBE, NotEnforced, keeps_to_gra
 from toolgram.engines.remote.http import Http, Json, Refused, Unavailable, understood
 from toolgram.engines.remote.replicas import Upstreams
 from toolgram.engines.remote.tokenizer import ServerTokens
-from toolgram.errors import EngineError, PromptTooLong
+from toolgram.errors import EngineError, InvalidRequest, PromptTooLong
 from toolgram.grammar.constraint import Constraint
 from toolgram.work import in_thread
 
 _COMPLETIONS, _GENERATE = "/v1/completions", "/inference/v1/generate"
+_MOST_BIAS = 100
 _DOT = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 
 
@@ -42,7 +43,7 @@ class Vllm:
     Images stand where the chat template writes what stands for one.
     """
 
-    is_one_of_several = False
+    is_one_of_several = False  # it runs its one model from the start
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class Vllm:
         self._model: Json = {} if model is None else {"model": model}
         self._dialect = dialect
         self._context: int | None = None  # as the server's tokenizer tells it
-        self._sees = False
+        self._seeing = set[Http]()
         self.capabilities = Capabilities(
             dialects=(dialect,), special_tokens=True, lazy=dialect != "lark", token_ids=True
         )
@@ -73,13 +74,14 @@ class Vllm:
         """Chunks of the answer; closing the generator disconnects, which stops the server's work.
 
         A server that fails before the first token is replaced by another. Raises EngineError where none is left, one
-        fails later, does not enforce grammars, or refuses the request.
+        fails later, does not enforce grammars, or refuses the request, and InvalidRequest for an image without a place.
         """
         media = media_in(prompt)
-        ids = await self._tokens.ids(_with_placeholders(prompt) if media else prompt)
+        ids = await self._tokens.ids(await self._with_placeholders(prompt) if media else prompt)
         if self._context is not None and len(ids) >= self._context:
             raise PromptTooLong(len(ids), self._context)
-        if self._context is not None:  # more than that is refused, and without a number vLLM writes 16 tokens
+        # More than that is refused, and without a number vLLM writes 16 tokens; but not where it counts images itself.
+        if self._context is not None and not media:
             room = self._context - len(ids)
             sampling = replace(sampling, max_tokens=min(sampling.max_tokens or room, room))
         ends = await self._tokens.known(sampling.ends)
@@ -92,7 +94,8 @@ class Vllm:
         }
         if constraint is not None:
             asked["structured_outputs"] = await self._constrained(constraint, ends)
-        text = "".join(text for text, _ in prompt)
+        # An image is known by what it shows: its mark is another one each time.
+        text = "".join(str(hash(text.data)) if isinstance(text, Media) else text for text, _ in prompt)
         counted = Counted(ids)  # of one attempt: there is another one before the first token alone
         body = {**self._model, "prompt": ids, "return_token_ids": True, **asked}
         if media:
@@ -112,11 +115,20 @@ class Vllm:
     async def sees(self) -> bool:
         """Whether the model is shown images: it takes some, and each server was started with --enable-scale-out.
 
-        A server that was not may be started anew, and is asked again. Raises EngineError where one fails.
+        A server that was not may be started anew, and is asked again. Raises EngineError where none answers.
         """
-        if not self._sees:
-            self._sees = all([await self._takes_images(server) for server in self._servers])
-        return self._sees
+        silent: Unavailable | None = None
+        for server in self._servers:
+            try:
+                if server not in self._seeing and not await self._takes_images(server):
+                    return False
+            except Unavailable as error:  # another one may do its work
+                silent = error
+            else:
+                self._seeing.add(server)
+        if silent is not None and not self._seeing:
+            raise silent
+        return True
 
     async def check(self) -> None:
         """Raises EngineError unless a server is well."""
@@ -131,25 +143,40 @@ class Vllm:
         for server in self._servers:
             await self._check_enforced(server)
 
+    async def _with_placeholders(self, prompt: Prompt) -> Prompt:
+        """The prompt with what stands for an image in the place of each. Raises InvalidRequest where there is nothing
+        that does so, or what any text could spell."""
+        for each in media_in(prompt):
+            if not each.placeholder:
+                raise InvalidRequest(each.pointer, "the chat template shows no image, so that vLLM has no place for it")
+            if not self._tokens.any_special(await self._tokens.ids(((each.placeholder, True),))):
+                reason = f"the chat template shows an image as {each.placeholder!r}, which is no token, but any text's"
+                raise InvalidRequest(each.pointer, reason)
+        return tuple(
+            (text.placeholder, True) if isinstance(text, Media) else (text, trusted) for text, trusted in prompt
+        )
+
     async def _takes_images(self, http: Http) -> bool:
         """An image is tokenized in a message as a template shows it, and refused where the model takes none."""
         shown = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": _DOT}}]}
-        if not await self._taken(http, "/tokenize", {"messages": [shown]}):
-            return False
-        # No token is wrong, so that none is written: an endpoint that is not there, or barred, says so before.
-        return await self._taken(http, _GENERATE, {"token_ids": [], "sampling_params": {}}, wrong=True)
-
-    async def _taken(self, http: Http, path: str, body: Json, *, wrong: bool = False) -> bool:
-        """Whether the server takes a body, or finds it `wrong`. Raises Unavailable where it fails."""
         try:
-            await http.post(path, {**self._model, **body})
-        except Refused:
-            return wrong
+            await http.post("/tokenize", {**self._model, "messages": [shown]})
         except Unavailable:
             raise
         except EngineError:
             return False
-        return not wrong
+        # All of it is wrong, so that nothing is written. Who finds no fault with a field does not know it: versions
+        # before 0.32 leave images out without a word.
+        wrong: Json = {"token_ids": [], "content_parts": 0, "output_mode": "", "sampling_params": {}}
+        try:
+            await http.post(_GENERATE, {**self._model, **wrong})
+        except Unavailable as error:
+            if error.status is None:
+                raise
+            return False
+        except EngineError as error:
+            return all(name in str(error) for name in ("content_parts", "output_mode"))
+        return False
 
     async def _written(
         self, http: Http, body: Json, counted: Counted, *, enforced: bool
@@ -211,17 +238,12 @@ class Vllm:
                 raise EngineError("the server's /tokenize does not answer as vLLM's does: it is of another kind")
 
 
-def _with_placeholders(prompt: Prompt) -> Prompt:
-    """The prompt with what stands for an image in the place of each. Raises EngineError where the template has none."""
-    if any(not each.placeholder for each in media_in(prompt)):
-        raise EngineError("vLLM is told where an image stands by its placeholder, and this chat template shows none")
-    return tuple((text.placeholder, True) if isinstance(text, Media) else (text, trusted) for text, trusted in prompt)
-
-
 def _seen(ids: list[int], media: Sequence[Media], asked: Json) -> Json:
     """What is asked of a completion of these tokens, as the endpoint takes it that takes images."""
     streamed = ("stream", "stream_options")
     sampling = {name: value for name, value in asked.items() if name not in streamed and value is not None}
+    if bias := sampling.get("logit_bias"):  # as `/v1/completions` bounds it
+        sampling["logit_bias"] = {token: max(-_MOST_BIAS, min(_MOST_BIAS, added)) for token, added in bias.items()}
     return {
         "token_ids": ids,
         "content_parts": [{"type": "image_url", "url": each.url} for each in media],
