@@ -20,6 +20,7 @@ from situations import CHATML
 from toolgram.agent import Agent, Limits, Run
 from toolgram.agent.illustrated import MOST_IMAGES, Illustrated, with_images
 from toolgram.agent.mcp import mcp_tools
+from toolgram.agent.runs import Result
 from toolgram.conversation.media import media_in
 from toolgram.engines import LlamaObject, Replay
 from toolgram.engines.base import Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
@@ -64,6 +65,15 @@ def test_a_model_that_sees_is_shown_what_a_tool_gives() -> None:
     assert engine.shown() == [[], IN_BASE64[:1]]
     assert f"(image/png, {len(RED)} bytes)" in engine.calls[1].text
     assert json.loads(json.dumps(contents(ended))) == contents(ended)
+
+
+def test_a_result_is_told_as_the_model_is_shown_it() -> None:
+    async def told(engine: Replay) -> list[str]:
+        return [event.text async for event in agent(engine).stream("What is there?") if isinstance(event, Result)]
+
+    about = f"(image/png, {len(RED)} bytes"
+    assert asyncio.run(told(Seeing(LOOK, "Red."))) == [f"{about})"]
+    assert asyncio.run(told(Replay(LOOK, "Red."))) == [f"{about}, which is not shown)"]
 
 
 def test_any_other_is_told_of_it() -> None:

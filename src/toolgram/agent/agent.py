@@ -262,9 +262,9 @@ class Agent(Generic[T]):
         async with aclosing(results(allowed, {**self._tools, **self._shown(turn)}, self.limits)) as events:
             async for told in events:
                 if isinstance(told, Result):
+                    if told.seen is not None and await self._sees(turn):
+                        told = replace(told, text=told.seen.seen)
                     made.append(told)
-                    if told.seen is not None:
-                        await self._sees(turn)
                 yield told
         turn.add_results(made)
 
