@@ -194,7 +194,8 @@ class Agent(Generic[T]):
                             case _:
                                 pass
             except (PromptTooLong, TooManyPixels, Refused) as error:
-                if began or not helped(turn, error):
+                # What has grown too long is worth saying twice; what an engine refuses late is not its images.
+                if (began and isinstance(error, Refused)) or not helped(turn, error):
                     raise
             else:
                 return
