@@ -128,6 +128,16 @@ def test_one_of_several_servers_may_be_down() -> None:
         seen, reply = asyncio.run(ask("http://127.0.0.1:1", url))
         assert seen
         assert reply.usage.completion_tokens
+        with serving(FakeVllm().app) as blind:
+            assert not asyncio.run(asked_twice(url, blind))
+
+
+async def asked_twice(*urls: str) -> bool:
+    engine = Vllm(urls)
+    try:
+        return await engine.sees() or await engine.sees()
+    finally:
+        await engine.aclose()
 
 
 @pytest.mark.parametrize(

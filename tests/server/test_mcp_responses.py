@@ -117,7 +117,8 @@ def test_a_model_that_sees_is_shown_what_a_server_gives(kind: type[Replay]) -> N
         said = client.responses.create(**body(tools=[PICTURE]))
     shown = [each.data for each in media_in(engine.calls[1].prompt)]
     assert shown == ([DOT] if kind is Seeing else [])
-    told = ("a dot", "(image/gif, 42 bytes, which is not shown)", "(image/png, 6 bytes, which is not shown)")
+    gif = "(image/gif, 42 bytes)" if kind is Seeing else "(image/gif, 42 bytes, which is not shown)"
+    told = ("a dot", gif, "(image/png, 6 bytes, which is not shown)")
     assert said.output[1].output == "\n".join(told)
     assert said.output_text == "A dot."
 

@@ -263,10 +263,11 @@ class Agent(Generic[T]):
         async with aclosing(results(allowed, {**self._tools, **self._shown(turn)}, self.limits)) as events:
             async for told in events:
                 if isinstance(told, Result):
-                    if told.seen is not None and await self._sees(turn):
-                        told = replace(told, text=told.seen.seen)
-                    made.append(told)
-                yield told
+                    sees = told.illustrated is not None and await self._sees(turn)
+                    made.append(told.told(sees=sees))
+                    yield made[-1]
+                else:
+                    yield told
         turn.add_results(made)
 
     def _asks(self, call: ToolCall) -> bool:

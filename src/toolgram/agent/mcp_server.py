@@ -49,11 +49,11 @@ async def serve(name: str, tools: Sequence[FunctionTool | Tool], limits: Limits 
 
 def _content(result: Result) -> list[types.ContentBlock]:
     """A text, and images where there are some."""
-    if (seen := result.seen) is None:
-        return [types.TextContent(type="text", text=result.text)]
-    images = (url.removeprefix("data:").partition(";base64,") for url in seen.images)
+    told = result.told(sees=True)
+    urls = () if told.illustrated is None else told.illustrated.images
+    images = (url.removeprefix("data:").partition(";base64,") for url in urls)
     shown = (types.ImageContent(type="image", data=data, mime_type=kind) for kind, _, data in images)
-    return [types.TextContent(type="text", text=seen.seen), *shown]
+    return [types.TextContent(type="text", text=told.text), *shown]
 
 
 def _offered(tool: FunctionTool | Tool) -> types.Tool:

@@ -45,35 +45,31 @@ def writes(tool: types.Tool) -> bool:
 
 def result_of(blocks: Sequence[types.ContentBlock]) -> str | Illustrated:
     """What a server answers with, as text, and the images in it for a model that sees."""
-    given = {at: data for at, block in enumerate(blocks) if (data := _image(block)) is not None}
+    given = {at: data for at, block in enumerate(blocks) for _, data in _images(block)}
     return with_images([_text(block) for block in blocks], given)
 
 
-def _image(block: types.ContentBlock) -> str | None:
-    """An image in base64; None for what is none."""
+def _images(block: types.ContentBlock) -> list[tuple[str, str]]:
+    """What image a block is, and its data in base64; nothing for any other."""
     match block:
-        case types.ImageContent(data=data):
-            return data
+        case types.ImageContent(mime_type=kind, data=data):
+            return [(kind, data)]
         case types.EmbeddedResource(resource=types.BlobResourceContents(mime_type=str(kind), blob=data)):
-            return data if kind.startswith("image/") else None
+            return [(kind, data)] if kind.startswith("image/") else []
         case _:
-            return None
+            return []
 
 
 def _text(block: types.ContentBlock) -> str:
+    for kind, data in _images(block):
+        return about_image(kind, len(data) * 3 // 4)
     match block:
         case types.TextContent(text=text):
             return text
         case types.EmbeddedResource(resource=types.TextResourceContents(text=text)):
             return text
-        case types.EmbeddedResource(resource=types.BlobResourceContents(mime_type=str(kind), blob=data)) if (
-            kind.startswith("image/")
-        ):
-            return about_image(kind, len(data) * 3 // 4)
         case types.ResourceLink():
             return f"({block.name}: {block.uri})"
-        case types.ImageContent():
-            return about_image(block.mime_type, len(block.data) * 3 // 4)
         case types.AudioContent():
             return f"({block.mime_type}, {len(block.data) * 3 // 4} bytes, which is not shown)"
         case _:

@@ -84,7 +84,7 @@ class Progress:
 
     def add_results(self, results: Iterable[Result]) -> None:
         """What came of calls, in the order of the calls."""
-        contents = {each.call.id: each.content(sees=self.sees is True) for each in results}
+        contents = {each.call.id: each.content for each in results}
         said = ({"role": "tool", "tool_call_id": id_, "content": content} for id_, content in contents.items())
         self.messages[:] = in_order([*self.messages, *said])
         self.given |= contents.keys()

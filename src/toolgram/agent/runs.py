@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from toolgram.conversation.message import ToolCall
@@ -97,18 +97,25 @@ class CallProgress:
 class Result:
     """What came of a call, as the model is shown it; an error is a result too. `seconds` by the clock.
 
-    `seen` is what a model that sees is shown in the place of the text, where there are images.
+    Where there are images it is `illustrated`, for a model that sees.
     """
 
     call: ToolCall
     text: str
     is_error: bool
     seconds: float
-    seen: Illustrated | None = None
+    illustrated: Illustrated | None = None
 
-    def content(self, *, sees: bool) -> Any:
+    def told(self, *, sees: bool) -> Result:
+        """The result as a model that sees is shown it, or as any other."""
+        return (
+            replace(self, text=self.illustrated.seen) if sees and self.illustrated else replace(self, illustrated=None)
+        )
+
+    @property
+    def content(self) -> Any:
         """The content of the message that tells the model."""
-        return self.seen.parts if sees and self.seen else self.text
+        return self.text if self.illustrated is None else self.illustrated.parts
 
 
 @dataclass(frozen=True, slots=True)

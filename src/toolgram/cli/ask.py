@@ -66,16 +66,33 @@ class Chosen(NamedTuple):
         return self.profiled, self.template
 
 
-async def check_shows_images(engine: Engine, name: str) -> None:
-    """Raises BadInput where the model is shown none."""
-    if not await shows_images(engine):
-        raise inputs.BadInput(f"{name} is shown no images: docs/guides/images.md says what its server needs")
-
-
 def model_of(
-    name: str | None, template: Path | None, server: Server, parallel: int = 1, *, mmproj: str | None = None
+    name: str | None,
+    template: Path | None,
+    server: Server,
+    parallel: int = 1,
+    *,
+    mmproj: str | None = None,
+    images: bool = False,
 ) -> Chosen:
-    """The model that the options name, on a server or embedded, for `parallel` requests. Raises ToolgramError."""
+    """The model that the options name, on a server or embedded, for `parallel` requests, and to be shown `images`.
+
+    Raises ToolgramError, and loading it does where it is not shown any.
+    """
+    if images and mmproj is None and server.url is None:
+        raise inputs.BadInput("--image needs a model that sees: give --model with its --mmproj, or --upstream")
+    found = _model_of(name, template, server, parallel, mmproj)
+    return found._replace(load=partial(_seeing, found)) if images else found
+
+
+def _seeing(model: Chosen) -> Engine:
+    engine = model.load()
+    if not asyncio.run(shows_images(engine)):
+        raise inputs.BadInput(f"{model.name} is shown no images: docs/guides/images.md says what its server needs")
+    return engine
+
+
+def _model_of(name: str | None, template: Path | None, server: Server, parallel: int, mmproj: str | None) -> Chosen:
     if server.url is None:
         projector = None if mmproj is None else catalog.resolve(mmproj, projector=True)
         file = model_file(name)

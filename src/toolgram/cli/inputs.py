@@ -53,7 +53,8 @@ class Question:
 
 def request_of(question: Question) -> dict[str, Any]:
     """The chat-completions body that a question and its options stand for."""
-    messages: list[dict[str, Any]] = [{"role": "user", "content": content_of(question.text, question.images)}]
+    content = content_of(question.text, [*map(image_part, question.images)])
+    messages: list[dict[str, Any]] = [{"role": "user", "content": content}]
     if question.system is not None:
         messages.insert(0, {"role": "system", "content": question.system})
     body: dict[str, Any] = {"messages": messages}
@@ -73,27 +74,20 @@ def request_of(question: Question) -> dict[str, Any]:
     return body
 
 
-def check_sees(images: Sequence[Path], mmproj: str | None, upstream: str | None) -> None:
-    """Raises BadInput where a model is to be shown images that no option lets see."""
-    if images and mmproj is None and upstream is None:
-        raise BadInput("--image needs a model that sees: give --model with its --mmproj, or --upstream")
+def content_of(text: str, images: Sequence[Mapping[str, Any]]) -> str | list[Any]:
+    """What a user says, behind the images that are shown, each a part of the content."""
+    return [*images, {"type": "text", "text": text}] if images else text
 
 
-def content_of(text: str, images: Sequence[Path]) -> str | list[Any]:
-    """What a user says, behind the images that are shown. Raises BadInput where one cannot be read."""
-    shown = [{"type": "image_url", "image_url": {"url": _data_url(image)}} for image in images]
-    return [*shown, {"type": "text", "text": text}] if shown else text
-
-
-def _data_url(image: Path) -> str:
-    """A file as a URL that holds it. Raises BadInput where it cannot be read, or is none that can be shown."""
+def image_part(image: Path) -> dict[str, Any]:
+    """The part of a message that an image is. Raises BadInput for a file that cannot be read, or shown."""
     try:
         data = image.read_bytes()
     except OSError as error:
         raise BadInput(f"{image}: {unreadable(error)}") from error
     if (kind := kind_of(data)) is None:
         raise BadInput(f"{image}: is no image that can be shown: PNG, JPEG, GIF and BMP are, of 67 million pixels")
-    return data_url(data, kind)
+    return {"type": "image_url", "image_url": {"url": data_url(data, kind)}}
 
 
 def question_of(text: str) -> str:

@@ -48,6 +48,11 @@ def with_media(parts: Iterable[tuple[str, bool]], media: Mapping[str, Media]) ->
     )
 
 
+def lasting(parts: Iterable[tuple[str, bool]]) -> str:
+    """The text of a prompt as it is each time that it is made: an image is known by its data, not by its mark."""
+    return "".join(text.data if isinstance(text, Media) else text for text, _ in parts)
+
+
 def media_in(parts: Iterable[tuple[str, bool]]) -> list[Media]:
     """What is shown in a prompt, in its order."""
     return [text for text, _ in parts if isinstance(text, Media)]

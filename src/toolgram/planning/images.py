@@ -7,12 +7,12 @@ import binascii
 import re
 import secrets
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from toolgram.conversation.fields import Json
-from toolgram.conversation.media import Media
+from toolgram.conversation.media import Media, media_in
 from toolgram.conversation.request import Request, placed
 from toolgram.errors import InvalidRequest, TooManyPixels
 from toolgram.styles.placeholders import placeholder_of
@@ -20,7 +20,7 @@ from toolgram.template.adapt import parts_beside_text
 from toolgram.template.chat_template import ChatTemplate
 
 _DATA_URL = re.compile(r"data:[^,]{0,200};base64,", re.IGNORECASE)
-_SPACE = b" \t\r\n\f\v"
+_NO_SPACE = str.maketrans("", "", " \t\r\n\f\v")
 # What llama.cpp reads (stb_image); whatever else it is given, it tries as a video, with another program.
 _BEGINS = re.compile(rb"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR|\xff\xd8\xff|GIF8[79]a|BM")
 _KINDS = {b"\x89": "image/png", b"\xff": "image/jpeg", b"G": "image/gif", b"B": "image/bmp"}
@@ -50,14 +50,13 @@ def marked(request: Request, template: ChatTemplate) -> tuple[Request, dict[str,
             if request.continue_final_message and part.message == len(request.messages) - 1:
                 raise InvalidRequest(pointer, "a message with an image cannot be continued")
             place = int(part.pointer.rsplit("/", 1)[1])
-            data = _data(cast("Json", request.messages[part.message]["content"][place]), pointer)
+            given, data = _given(cast("Json", request.messages[part.message]["content"][place]), pointer)
             together += _pixels(data, pointer)
             if together > _MOST_TOGETHER or len(found) == _MOST:
                 reason = f"the images of a request may have {_MOST_TOGETHER} pixels together, and be {_MOST}"
                 raise TooManyPixels(pointer, reason)
             mark = f"media{key}n{len(found)}"
-            image = base64.b64encode(data).decode("ascii"), _KINDS[data[:1]]
-            found[part.message, place] = Media(mark, *image, pointer, placeholder_of(template))
+            found[part.message, place] = Media(mark, given, _KINDS[data[:1]], pointer, placeholder_of(template))
     if not found:
         return request, {}
     messages = tuple(_with_marks(i, message, found) for i, message in enumerate(request.messages))
@@ -79,6 +78,12 @@ def data_url(data: bytes, kind: str) -> str:
     return f"data:{kind};base64,{base64.b64encode(data).decode('ascii')}"
 
 
+def unseen(media: Mapping[str, Media], parts: Iterable[tuple[str, bool]]) -> list[str]:
+    """Pointers to the images that a prompt does not show: the template left their marks out, or changed them."""
+    shown = frozenset(map(str, media_in(parts)))
+    return [each.pointer for mark, each in media.items() if mark not in shown]
+
+
 def refuse_end(parts: Sequence[tuple[str, bool]]) -> None:
     """Raises InvalidRequest for a prompt that ends with an image, from which no engine goes on."""
     for last, _ in parts[-1:]:
@@ -97,21 +102,22 @@ def _with_marks(i: int, message: Json, found: Mapping[tuple[int, int], Media]) -
     return {**message, "content": texts}
 
 
-def _data(part: Json, pointer: str) -> bytes:
-    """The image of a part. Raises InvalidRequest."""
+def _given(part: Json, pointer: str) -> tuple[str, bytes]:
+    """The image of a part, in base64 and as it is. Raises InvalidRequest."""
     given = part.get("image_url")
     url = cast("Json", given).get("url") if isinstance(given, dict) else given
     head = _DATA_URL.match(url) if isinstance(url, str) else None
     if not isinstance(url, str) or head is None:
         reason = "an image is not fetched from an address: send it itself, as data:image/png;base64,…"
         raise InvalidRequest(pointer, reason)
+    text = url[head.end() :].translate(_NO_SPACE)
     try:
-        data = base64.b64decode(url[head.end() :].encode("ascii").translate(None, _SPACE), validate=True)
+        data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise InvalidRequest(pointer, f"this is no base64: {error}") from error
     if _BEGINS.match(data) is None:
         raise InvalidRequest(pointer, "this is not an image: PNG, JPEG, GIF and BMP are read")
-    return data
+    return text, data
 
 
 def _pixels(data: bytes, pointer: str) -> int:

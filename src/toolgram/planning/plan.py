@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolgram.caching import unchanged, weighed
 from toolgram.conversation.body import ChatBody
-from toolgram.conversation.media import Media, media_in, with_media
+from toolgram.conversation.media import Media, lasting, with_media
 from toolgram.conversation.message import Message
 from toolgram.conversation.request import Request, parse_request, placed
 from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, Relaxation
@@ -22,7 +22,7 @@ from toolgram.planning.another_call import AnotherCall, another_call_of
 from toolgram.planning.brought_tools import with_tools_in_place
 from toolgram.planning.call_ids import CallIds, IdMaker
 from toolgram.planning.decision import Decision, decision_of
-from toolgram.planning.images import marked, refuse_end
+from toolgram.planning.images import marked, refuse_end, unseen
 from toolgram.planning.lazy import lazy_grammar
 from toolgram.planning.profile import Profile
 from toolgram.planning.prompt import Parts, Prompt, build_prompt
@@ -143,7 +143,7 @@ class Plan:
 
     def call_ids(self, seed: int | None = None) -> IdMaker:
         """Makes ids, in the family's form, for calls that carry none on the wire; with a seed always the same ones."""
-        return self._ids.maker(seed, lambda: "".join(map(_lasting, self.prompt_parts)))
+        return self._ids.maker(seed, lambda: lasting(self.prompt_parts))
 
     def constraint_after(self, text: str) -> Constraint | None:
         """What constrains the output after this beginning of it. Raises GrammarError where nothing may follow."""
@@ -299,23 +299,11 @@ def _plan_of(
         why=why,
         constraint=_constraint(turn) if constrained else None,
         stop=ends if spec.calls == "none" else stops(template, chosen, ends),
-        left_out=(*(placed(checked.places, at) for at in (*unshown, *prompt.left_out)), *_unseen(media, prompt)),
+        left_out=(*(placed(checked.places, at) for at in (*unshown, *prompt.left_out)), *unseen(media, prompt.parts)),
         _prompt=prompt,
         _turn=turn,
         _ids=CallIds.of(checked, format_, short=capabilities.requires_short_ids),
     )
-
-
-def _lasting(part: tuple[str, bool]) -> str:
-    """What a part of the prompt is each time: the mark of an image is not."""
-    text, _ = part
-    return text.data if isinstance(text, Media) else text
-
-
-def _unseen(media: Mapping[str, Media], prompt: Prompt) -> list[str]:
-    """Pointers to what the template does not show, or whose mark it changes."""
-    shown = frozenset(map(str, media_in(prompt.parts)))
-    return [each.pointer for mark, each in media.items() if mark not in shown]
 
 
 def _format(request: Request, template: ChatTemplate, style: ToolStyle, prompt: Prompt) -> WireFormat:

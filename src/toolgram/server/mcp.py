@@ -149,9 +149,9 @@ class _Run:
         run = {call.index: ToolCall(call.name, call.arguments, call.approval) for call in calls}
         async with aclosing(self._results(run)) as made:
             async for index, result in made:
-                at, content = calls[index].at, result.content(sees=self._so_far.sees is True)
+                at = calls[index].at
                 message = self._so_far.messages[at]
-                self._so_far.messages[at] = {**message, "content": content}
+                self._so_far.messages[at] = {**message, "content": result.content}
                 self._so_far.given.add(message.get("tool_call_id"))
                 yield CallResult(index, result.text, result.is_error)
         self._so_far.limit_images()
@@ -233,9 +233,8 @@ class _Run:
         async with aclosing(results(list(calls.values())[:left], tools, _LIMITS)) as made:
             async for told in made:
                 if isinstance(told, Result):
-                    if told.seen is not None and self._so_far.sees is None:
-                        self._so_far.sees = await self._job.served.sees()
-                    yield numbers[id(told.call)], told
+                    sees = told.illustrated is not None and await self._job.served.sees()
+                    yield numbers[id(told.call)], told.told(sees=sees)
 
 
 def _counted(call: int | None, before: int) -> int | None:

@@ -105,11 +105,11 @@ def agent(
     import asyncio
 
     from toolgram.agent import Agent, Limits
-    from toolgram.cli.ask import check_shows_images, model_of, printable
+    from toolgram.cli.ask import model_of, printable
     from toolgram.cli.inputs import (
         BadInput,
-        check_sees,
         content_of,
+        image_part,
         isolated_answer_type,
         isolated_functions,
         read_answer_type,
@@ -121,8 +121,7 @@ def agent(
     from toolgram.engines import Replay
     from toolgram.engines.base import Sampling
 
-    check_sees(image or (), mmproj, upstream)
-    asked = content_of(goal, image or ())
+    asked = content_of(goal, [*map(image_part, image or ())])
     with redirect_stdout(sys.stderr):  # what tools and their files print is no part of the answer
         limits = Limits(max_steps, step_tokens=max_tokens, answer_tokens=max_tokens, call_seconds=call_seconds)
         runnable: list[Any] = []
@@ -156,11 +155,9 @@ def agent(
         made(Replay(), None)  # errors in what was given are told before a model is fetched
         config = read_mcp(mcp) if mcp else None
         server = Server(upstream, upstream_kind, upstream_model, upstream_key)
-        asks = model_of(model, template, server, mmproj=mmproj)
+        asks = model_of(model, template, server, mmproj=mmproj, images=bool(image))
         best = profile_of(profile, asks.bound, style)
         engine = asks.load()
-        if image:
-            asyncio.run(check_shows_images(engine, asks.name))
         if tool_choice is First.required and (runnable or config) and engine.capabilities.unenforced:
             raise BadInput(_UNENFORCED)
         ended = asyncio.run(_run(replace(made(engine, asks.template), profile=best), asked, config))

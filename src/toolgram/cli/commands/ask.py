@@ -63,11 +63,9 @@ def ask(
     ] = False,
 ) -> None:
     """Ask a model; its answer is on stdout: as text on a terminal, else a message in JSON. Exits with 3 if cut off."""
-    import asyncio
-
     from toolgram.chat.guarantees import refuse_unenforced
-    from toolgram.cli.ask import answer, check_shows_images, model_of
-    from toolgram.cli.inputs import Question, check_sees, question_of, request_of, style_of
+    from toolgram.cli.ask import answer, model_of
+    from toolgram.cli.inputs import Question, question_of, request_of, style_of
     from toolgram.cli.profiles import profile_of
     from toolgram.conversation.request import parse_request
     from toolgram.engines.base import Sampling
@@ -75,19 +73,16 @@ def ask(
     from toolgram.planning.typed_answer import typed_answer
 
     images = tuple(image or ())
-    check_sees(images, mmproj, upstream)
     asked = Question(question_of(question), tools, tool_choice, parallel, schema, system, images, strict=strict)
     body = request_of(asked)
     parse_request(typed_answer(body)[0])  # errors in it are reported before a model is fetched
     sampling = Sampling(max_tokens=max_tokens, temperature=temperature, seed=seed)
     chosen = style_of(style)
     server = Server(upstream, upstream_kind, upstream_model, upstream_key)
-    asks = model_of(model, template, server, mmproj=mmproj)
+    asks = model_of(model, template, server, mmproj=mmproj, images=bool(images))
     best = profile_of(profile, asks.bound, chosen)
     plan = make_plan(body, asks.template, chosen, profile=best, sees=bool(images))
     engine = asks.load()
-    if images:
-        asyncio.run(check_shows_images(engine, asks.name))
     if not allow_unenforced:
         refuse_unenforced(plan.request, engine)
     plain = sys.stdout.isatty() and not as_json

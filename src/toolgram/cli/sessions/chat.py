@@ -22,7 +22,7 @@ from toolgram.chat import Reply, stream
 from toolgram.cli.ask import printable
 from toolgram.cli.commands.agent import visible
 from toolgram.cli.explain import explain_plan
-from toolgram.cli.inputs import BadInput, content_of, read_answer_type, runnable_tools
+from toolgram.cli.inputs import BadInput, content_of, image_part, read_answer_type, runnable_tools
 from toolgram.conversation.events import ArgumentsDelta, ContentDelta, ReasoningDelta, ToolCallStart
 from toolgram.conversation.message import ToolCall
 from toolgram.engines.base import Engine, Sampling, shows_images
@@ -50,7 +50,7 @@ Ctrl-C ends an answer."""
 class Chat:
     """A conversation so far, and who goes on with it; `approve` is asked before a tool that writes is run.
 
-    `images` are shown before the next text, to a model that `sees`.
+    `images`, parts of a message, are shown before the next text, to a model that `sees`.
     """
 
     engine: Engine
@@ -63,7 +63,7 @@ class Chat:
     answer: Any = None
     schema: str = ""
     messages: tuple[JsonMessage, ...] = ()
-    images: tuple[Path, ...] = ()
+    images: tuple[JsonMessage, ...] = ()
     sees: bool = False
 
     def plan(self, messages: Sequence[JsonMessage], *, may_call: bool = True) -> Plan:
@@ -192,9 +192,10 @@ async def _results(state: Chat, calls: Sequence[ToolCall]) -> AsyncGenerator[Jso
         async for result in made:
             if not isinstance(result, Result):  # how far a call has come
                 continue
-            color, what = ("red", "error: ") if result.is_error else ("green", "")
-            typer.secho(f"= {what}{visible(shortened(result.text, _RESULT))} ({result.seconds:.1f} s)", fg=color)
-            told[result.call.id] = result.content(sees=state.sees)
+            said = result.told(sees=state.sees)
+            color, what = ("red", "error: ") if said.is_error else ("green", "")
+            typer.secho(f"= {what}{visible(shortened(said.text, _RESULT))} ({said.seconds:.1f} s)", fg=color)
+            told[said.call.id] = said.content
     for call in calls:
         yield {"role": "tool", "tool_call_id": call.id, "content": told[call.id]}
 
@@ -244,14 +245,13 @@ def _image(state: Chat, file: str) -> Chat:
         raise BadInput("this model is shown no images: --mmproj FILE gives it a projector")
     if not file:
         raise BadInput("which one? /image FILE")
-    content_of("", [Path(file)])  # what cannot be shown is refused here
-    return replace(state, images=(*state.images, Path(file)))
+    return replace(state, images=(*state.images, image_part(Path(file))))
 
 
 def _explain(state: Chat, text: str) -> Chat:
     asked = [at for at, message in enumerate(state.messages) if message["role"] == "user"]
     if text:
-        messages = (*state.messages, {"role": "user", "content": text})
+        messages = (*state.messages, {"role": "user", "content": content_of(text, state.images)})
     elif asked:
         messages = state.messages[: asked[-1] + 1]
     else:

@@ -71,9 +71,9 @@ class Counted:
 
 
 async def completion(
-    http: Http, body: Mapping[str, Any], counted: Counted, path: str = "/v1/completions"
+    http: Http, body: Mapping[str, Any], counted: Counted, top: int | None = None, path: str = "/v1/completions"
 ) -> AsyncGenerator[Chunk, None]:
-    """The chunks of one completion of the body's prompt, which are `counted`.
+    """The chunks of one completion of the body's prompt, which are `counted`, with the `top` most likely tokens.
 
     Raises Unavailable where the server fails, or breaks off before the end.
     """
@@ -81,7 +81,6 @@ async def completion(
     stopped_by: str | None = None
     told: Usage | None = None
     said = 0
-    top = body.get("sampling_params", body).get("logprobs")
     try:
         async with aclosing(http.events(path, body)) as events:
             async for event in events:

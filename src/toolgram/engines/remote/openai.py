@@ -44,7 +44,7 @@ class OpenAICompletions:
             body["stop"] = list(stops[:_MOST_STOPS])
         scanner, counted = StopScanner(stops), Counted(body["prompt"])
         try:
-            async with aclosing(completion(self._http, body, counted)) as chunks:
+            async with aclosing(completion(self._http, body, counted, sampling.logprobs)) as chunks:
                 async for chunk in chunks:
                     if chunk.finish is not None:
                         yield replace(chunk, text=scanner.finish())

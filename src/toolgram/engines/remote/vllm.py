@@ -9,10 +9,9 @@ import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from functools import partial
 from typing import Literal
 
-from toolgram.conversation.media import Media, media_in
+from toolgram.conversation.media import Media, lasting, media_in
 from toolgram.engines.base import BrokenOff, Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
 from toolgram.engines.remote.completions import Counted, completion, options
 from toolgram.engines.remote.enforcement import PROBE, NotEnforced, keeps_to_grammars
@@ -63,7 +62,7 @@ class Vllm:
         self._model: Json = {} if model is None else {"model": model}
         self._dialect = dialect
         self._context: int | None = None  # as the server's tokenizer tells it
-        self._seeing = set[Http]()
+        self._sees = False  # as far as is known
         self.capabilities = Capabilities(
             dialects=(dialect,), special_tokens=True, lazy=dialect != "lark", token_ids=True
         )
@@ -94,15 +93,19 @@ class Vllm:
         }
         if constraint is not None:
             asked["structured_outputs"] = await self._constrained(constraint, ends)
-        # An image is known by what it shows: its mark is another one each time.
-        text = "".join(str(hash(text.data)) if isinstance(text, Media) else text for text, _ in prompt)
         counted = Counted(ids)  # of one attempt: there is another one before the first token alone
-        body = {**self._model, "prompt": ids, "return_token_ids": True, **asked}
-        if media:
-            body = {**self._model, **_seen(ids, media, asked)}
-        write = partial(self._written, body=body, counted=counted, enforced=constraint is not None)
+        path, body = (_GENERATE, _seen(ids, media, asked)) if media else (_COMPLETIONS, _read(ids, asked))
+
+        async def write(http: Http) -> AsyncGenerator[Chunk, None]:
+            if constraint is not None:
+                await self._check_enforced(http)
+            told = completion(http, {**self._model, **body}, counted, sampling.logprobs, path)
+            async with aclosing(told) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+
         try:
-            async with aclosing(self._upstreams.run(text, write)) as chunks:
+            async with aclosing(self._upstreams.run(lasting(prompt), write)) as chunks:
                 async for chunk in chunks:
                     yield chunk
         except BrokenOff:
@@ -117,17 +120,16 @@ class Vllm:
 
         A server that was not may be started anew, and is asked again. Raises EngineError where none answers.
         """
-        silent: Unavailable | None = None
-        for server in self._servers:
+        silent: list[Unavailable] = []
+        for server in () if self._sees else self._servers:
             try:
-                if server not in self._seeing and not await self._takes_images(server):
+                if not await self._takes_images(server):
                     return False
             except Unavailable as error:  # another one may do its work
-                silent = error
-            else:
-                self._seeing.add(server)
-        if silent is not None and not self._seeing:
-            raise silent
+                silent.append(error)
+        if len(silent) == len(self._servers):
+            raise silent[-1]
+        self._sees = True
         return True
 
     async def check(self) -> None:
@@ -146,15 +148,13 @@ class Vllm:
     async def _with_placeholders(self, prompt: Prompt) -> Prompt:
         """The prompt with what stands for an image in the place of each. Raises InvalidRequest where there is nothing
         that does so, or what any text could spell."""
-        for each in media_in(prompt):
-            if not each.placeholder:
-                raise InvalidRequest(each.pointer, "the chat template shows no image, so that vLLM has no place for it")
-            if not self._tokens.any_special(await self._tokens.ids(((each.placeholder, True),))):
-                reason = f"the chat template shows an image as {each.placeholder!r}, which is no token, but any text's"
-                raise InvalidRequest(each.pointer, reason)
-        return tuple(
-            (text.placeholder, True) if isinstance(text, Media) else (text, trusted) for text, trusted in prompt
-        )
+        first = media_in(prompt)[0]  # the template writes all alike
+        if not first.placeholder:
+            raise InvalidRequest(first.pointer, "the chat template shows no image, so that vLLM has no place for it")
+        if not self._tokens.any_special(await self._tokens.ids(((first.placeholder, True),))):
+            reason = f"the chat template shows an image as {first.placeholder!r}, which is no token, but any text's"
+            raise InvalidRequest(first.pointer, reason)
+        return tuple((first.placeholder, True) if isinstance(text, Media) else (text, trust) for text, trust in prompt)
 
     async def _takes_images(self, http: Http) -> bool:
         """An image is tokenized in a message as a template shows it, and refused where the model takes none."""
@@ -177,16 +177,6 @@ class Vllm:
         except EngineError as error:
             return all(name in str(error) for name in ("content_parts", "output_mode"))
         return False
-
-    async def _written(
-        self, http: Http, body: Json, counted: Counted, *, enforced: bool
-    ) -> AsyncGenerator[Chunk, None]:
-        if enforced:
-            await self._check_enforced(http)
-        path = _GENERATE if "token_ids" in body else _COMPLETIONS
-        async with aclosing(completion(http, body, counted, path)) as chunks:
-            async for chunk in chunks:
-                yield chunk
 
     async def _check_enforced(self, http: Http) -> None:
         if http in self._enforcing:
@@ -236,6 +226,11 @@ class Vllm:
                     return [(int(token), str(text)) for token, text in zip(ids, texts, strict=True)]
             case _:
                 raise EngineError("the server's /tokenize does not answer as vLLM's does: it is of another kind")
+
+
+def _read(ids: list[int], asked: Json) -> Json:
+    """What is asked of a completion of these tokens."""
+    return {"prompt": ids, "return_token_ids": True, **asked}
 
 
 def _seen(ids: list[int], media: Sequence[Media], asked: Json) -> Json:
