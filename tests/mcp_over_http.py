@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import socket
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from pathlib import Path
 import httpx2
 
 DEMO = str(Path(__file__).parent / "agent" / "mcp_demo.py")
+DOT: str = runpy.run_path(DEMO)["DOT"]
+"""The image that it gives, in base64."""
 
 
 @contextmanager

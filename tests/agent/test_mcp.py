@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from agent.mcp_demo import DOT
-from mcp_over_http import DEMO, over_http
+from mcp_over_http import DEMO, DOT, over_http
 from situations import CHATML
 from toolgram.agent import Agent, InvalidTool, Limits, report_progress, tools_of
 from toolgram.agent.calls import CallFailed

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from agent.mcp_demo import DOT
-from agent.seeing import Seeing
 from engines.projector import png, write_projector
+from mcp_over_http import DOT
+from seeing import Seeing
 from situations import CHATML
 from toolgram.agent import Agent, Limits, Run
 from toolgram.agent.illustrated import MOST_IMAGES, Illustrated, with_images

@@ -18,10 +18,9 @@ from openai import OpenAI
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import BaseModel, TypeAdapter
 
-from agent.mcp_demo import DOT
-from agent.seeing import Seeing
 from live_server import serving
-from mcp_over_http import free_port, over_http
+from mcp_over_http import DOT, free_port, over_http
+from seeing import Seeing
 from toolgram.agent import Limits
 from toolgram.api.openapi.document import document
 from toolgram.conversation.media import media_in
