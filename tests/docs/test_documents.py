@@ -29,6 +29,7 @@ BLOCK_TESTS = (
     "test_client_pages.py",
     "test_images_guide.py",
     "test_mcp_guide.py",
+    "test_mlx.py",
     "test_observing.py",
 )  # which run all blocks that name them
 

@@ -1,4 +1,4 @@
-"""Which tokens a constraint allows next, for engines that are not ours: transformers, MLX, one's own loop."""
+"""Which tokens a constraint allows next, for engines that are not ours: transformers, MLX-LM, one's own loop."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _SIGN = re.compile(r"[^\w\s]")  # words and white space say nothing that a templ
 
 
 class TokenMasks:
-    """Follows constraints by the tokens of a fast tokenizer of transformers.
+    """Follows constraints by the tokens of a fast tokenizer of transformers, also as MLX-LM wraps it.
 
     `backend` None takes llguidance if it is installed, else xgrammar. `ends` are the tokens that end a text, as the
-    `generation_config.eos_token_id` of a model has them, None the tokenizer's own; what ends the turns of a template is
-    in `plan.stop`, which each constraint is given. Raises MissingPackage where no backend is installed, EngineError for
-    a tokenizer that the backend does not take.
+    `generation_config.eos_token_id` of a model has them, None the tokenizer's own (MLX-LM knows all of them); what ends
+    the turns of a template is in `plan.stop`, which each constraint is given. Raises MissingPackage where no backend is
+    installed, EngineError for a tokenizer that the backend does not take.
     """
 
     def __init__(
@@ -40,6 +40,9 @@ class TokenMasks:
         chosen: Backend | None = backend or next((name for name in BACKENDS if find_spec(name) is not None), None)
         if chosen is None:
             raise MissingPackage("a token mask", "llguidance (or xgrammar)", "embedded")
+        if _is_of_mlx(tokenizer):
+            ends = sorted(tokenizer.eos_token_ids) if ends is None else ends
+            tokenizer = tokenizer._tokenizer  # noqa: SLF001 - nothing else gives what it wraps
         added: Mapping[int, Any] = tokenizer.added_tokens_decoder
         self.vocabulary: Mapping[str, int] = {str(token): number for number, token in added.items()}
         self.size: int = 1 + max(tokenizer.get_vocab().values())  # some have gaps among their ids
@@ -123,11 +126,18 @@ class TokenMasks:
         return {self.vocabulary[text] for text in constraint.markers if text in self.vocabulary}
 
     def processor(self, constraint: SupportsGrammar, stop: Iterable[str] = ()) -> LogitsProcessor:
-        """For the `logits_processor` of transformers' `generate`, one for each call of it; `stop` as in `follow`.
+        """For the `logits_processor` of transformers' `generate` or the `logits_processors` of MLX-LM's, one for each
+        call of it; `stop` as in `follow`.
 
-        Its `eos_token_id` must be `ends_with(stop)`: by itself it does not end at all of them.
+        Its `eos_token_id` (MLX-LM's `tokenizer.eos_token_ids`) must be `ends_with(stop)`: by itself it does not end at
+        all of them.
         """
         return LogitsProcessor(self, constraint, stop)
+
+
+def _is_of_mlx(value: object) -> bool:
+    """Whether it is an array of MLX, or a tokenizer of MLX-LM, which are not asked for: few machines have them."""
+    return type(value).__module__.partition(".")[0] in ("mlx", "mlx_lm")
 
 
 class LogitsProcessor:
@@ -145,8 +155,12 @@ class LogitsProcessor:
         self._rows: dict[int, _Row] = {}
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """Scores of the same kind, torch's or numpy's: (batch, vocabulary). Tokens beyond the vocabulary are barred."""
-        sequences: list[list[int]] = input_ids.tolist()
+        """Scores of the same kind, torch's, MLX's or numpy's: (batch, vocabulary).
+
+        Tokens beyond the vocabulary are barred. The ids are (batch, tokens), or those of one sequence, as MLX-LM has
+        them.
+        """
+        sequences: list[list[int]] = [input_ids.tolist()] if input_ids.ndim == 1 else input_ids.tolist()
         if self._prompt is None:
             self._prompt = len(sequences[0])
         if len(sequences[0]) < self._prompt:
@@ -157,6 +171,9 @@ class LogitsProcessor:
             allowed[number, : len(mask)] = mask
         if isinstance(scores, np.ndarray):
             return np.where(allowed, scores, -np.inf)  # pyright: ignore[reportUnknownArgumentType] - any kind of number
+        if _is_of_mlx(scores):
+            mlx = import_module("mlx.core")
+            return mlx.where(mlx.array(allowed), scores, mlx.array(-np.inf, scores.dtype))
         barred = import_module("torch").from_numpy(~allowed).to(scores.device)
         return scores.masked_fill(barred, -float("inf"))
 
