@@ -1,6 +1,6 @@
 """Starts vLLM once for each of its grammar backends, holds it to the engine contract, and stops it.
 
-The documents' commands are typed before it, too.
+The documents' commands are typed before it, too, and their program runs with it in its own process.
 
 Argument: the virtual environment that has vLLM and, in `model`, a model.
 """
@@ -8,6 +8,7 @@ Argument: the virtual environment that has vLLM and, in `model`, a model.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -28,6 +29,19 @@ _ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "HF_HUB_OFFLINE": "1",
 }
+_ROOT = Path(__file__).resolve().parents[2]
+_PROGRAM = re.compile(r"```python\n(from vllm import LLM.*?)```", re.DOTALL)
+_REQUESTS = """
+city = {"type": "object", "properties": {"city": {"enum": ["Paris", "Rome"]}}, "required": ["city"]}
+tools = [{"type": "function", "function": {"name": "get_weather", "parameters": city}}]
+schema = {"type": "json_schema", "json_schema": {"name": "capital", "schema": city}}
+paris, italy = ([{"role": "user", "content": text}] for text in ("Weather in Paris?", "The capital of Italy?"))
+requests = [
+    {"messages": paris, "tools": tools, "tool_choice": "required", "parallel_tool_calls": False},
+    {"messages": italy, "response_format": schema},
+    {"messages": italy},
+]
+"""
 _OPTIONS = ["--host", "127.0.0.1", "--max-model-len", "2048", "--max-num-seqs", "32", "--dtype", "float32"]
 
 
@@ -61,10 +75,29 @@ def _wait(process: subprocess.Popen[bytes], url: str, log: str) -> None:
     raise SystemExit(f"vLLM does not start: see {log}")
 
 
+def check_in_its_process(home: Path, backend: str) -> None:
+    """The guide's program prints a call, an answer in its schema, and one in words; else SystemExit."""
+    (program,) = _PROGRAM.findall((_ROOT / "docs/guides/vllm.md").read_text(encoding="utf-8"))
+    small = (
+        f"enforce_eager=True, dtype='float32', max_model_len=2048, structured_outputs_config={{'backend': {backend!r}}}"
+    )
+    program = program.replace('"Qwen3-8B"', repr(str(home / "model"))).replace("LLM(folder)", f"LLM(folder, {small})")
+    if backend == "guidance":
+        program = program.replace("plan.stop)", "plan.stop, dialect='lark')")
+    environment = {**os.environ, **_ENVIRONMENT, "PYTHONPATH": str(_ROOT / "src")}
+    command = [home / "bin" / "python", "-c", _REQUESTS + program]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    told = [line for line in done.stdout.splitlines() if line.startswith("Message(")]
+    expected = ("name='get_weather', arguments='{\"city\": \"Paris\"}'", 'content=\'{"city": "Rome"}\'', "Rome")
+    if len(told) != len(expected) or not all(part in line for part, line in zip(expected, told, strict=True)):
+        raise SystemExit(f"vLLM in its own process, {backend}: {done.stdout}")
+
+
 def main() -> int:
     home = Path(sys.argv[1]).absolute()
     failed = 0
     for backend in ("xgrammar", "guidance"):
+        check_in_its_process(home, backend)
         with vllm(home, backend) as url:
             environment = {**os.environ, f"TOOLGRAM_VLLM_{backend.upper()}": url}
             # What the documents tell to type before a vLLM is typed before the one that uses vLLM's own default.

@@ -1,4 +1,4 @@
-"""Masks for engines that are not ours."""
+"""For engines that are not ours: tokens and masks for loops of transformers and MLX-LM, options for vLLM in Python."""
 
 from toolgram.errors import needing
 

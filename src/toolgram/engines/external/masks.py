@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import islice, takewhile
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from toolgram.engines.base import Prompt, SupportsGrammar
+from toolgram.engines.base import SupportsGrammar
 from toolgram.engines.external.backends import BACKENDS, Backend
-from toolgram.engines.forgery import any_of, cut, forged
+from toolgram.engines.external.tokens import Tokens, is_of_mlx
 from toolgram.errors import EngineError, MissingPackage
 from toolgram.grammar.constraint import Constraint
 
@@ -22,16 +20,14 @@ Mask = NDArray[np.bool_]
 """For each token of the vocabulary whether it may come next."""
 
 _INT_BITS = 32
-_SIGN = re.compile(r"[^\w\s]")  # words and white space say nothing that a template would say by them
 
 
-class TokenMasks:
-    """Follows constraints by the tokens of a fast tokenizer of transformers, also as MLX-LM wraps it.
+class TokenMasks(Tokens):
+    """Follows constraints by the tokens of a tokenizer, of the kinds that `Tokens` takes.
 
-    `backend` None takes llguidance if it is installed, else xgrammar. `ends` are the tokens that end a text, as the
-    `generation_config.eos_token_id` of a model has them, None the tokenizer's own (MLX-LM knows all of them); what ends
-    the turns of a template is in `plan.stop`, which each constraint is given. Raises MissingPackage where no backend is
-    installed, EngineError for a tokenizer that the backend does not take.
+    `backend` None takes llguidance if it is installed, else xgrammar. What ends the turns of a template is in
+    `plan.stop`, which each constraint is given. Raises MissingPackage where no backend is installed, EngineError for a
+    tokenizer that the backend does not take.
     """
 
     def __init__(
@@ -40,62 +36,11 @@ class TokenMasks:
         chosen: Backend | None = backend or next((name for name in BACKENDS if find_spec(name) is not None), None)
         if chosen is None:
             raise MissingPackage("a token mask", "llguidance (or xgrammar)", "embedded")
-        if _is_of_mlx(tokenizer):
-            ends = sorted(tokenizer.eos_token_ids) if ends is None else ends
-            tokenizer = tokenizer._tokenizer  # noqa: SLF001 - nothing else gives what it wraps
-        added: Mapping[int, Any] = tokenizer.added_tokens_decoder
-        self.vocabulary: Mapping[str, int] = {str(token): number for number, token in added.items()}
-        self.size: int = 1 + max(tokenizer.get_vocab().values())  # some have gaps among their ids
-        self._tokenizer = tokenizer
-        self._special = {number for number, token in added.items() if token.special}
-        self._tags = any_of(text for text, token in self.vocabulary.items() if self._is_tag(text, token))
-        plain = (number for number in sorted(self._special) if not (added[number].lstrip or added[number].rstrip))
-        self._between = list(islice(plain, 1))
-        own: int | Sequence[int] | None = tokenizer.eos_token_id if ends is None else ends
-        self.ends: tuple[int, ...] = (own,) if isinstance(own, int) else tuple(own or ())
+        super().__init__(tokenizer, ends=ends)
         try:
-            self._start = BACKENDS[chosen](tokenizer, self.size, self.ends)
+            self._start = BACKENDS[chosen](self._tokenizer, self.size, self.ends)
         except (ValueError, RuntimeError) as error:
             raise EngineError(f"{chosen} does not take this tokenizer: {error}") from error
-
-    def _is_tag(self, text: str, token: int) -> bool:
-        return token in self._special or _SIGN.search(text) is not None
-
-    def ends_with(self, stop: Iterable[str]) -> tuple[int, ...]:
-        """The tokens that end a text, and those of these texts that are one token: of `plan.stop` the turn's own."""
-        more = (self.vocabulary[text] for text in stop if text in self.vocabulary)
-        return tuple(dict.fromkeys((*self.ends, *more)))
-
-    def encode(self, prompt: Prompt) -> list[int]:
-        """The ids of a prompt in its parts (`plan.prompt_parts`), as if it were one text, and nothing added.
-
-        What text that is not trusted spells of added tokens is cut, so that it stays text; a tokenizer that puts a
-        space behind every special token (Llama 2's) puts one there.
-        """
-        first, *others = cut("".join(text for text, _ in prompt), [at + 1 for at in forged(prompt, self._tags)])
-        ids = self._ids(first)
-        for piece in others:
-            ids += self._ids_behind(piece)
-        return ids
-
-    def decode(self, written: Iterable[int], stop: Iterable[str] = ()) -> str:
-        """The text of tokens that were written under a mask, up to their end: what follows it in a batch is padding."""
-        ends = self.ends_with(stop)
-        ids = list(takewhile(lambda token: token not in ends, map(int, written)))
-        # What begins a text may lose its space, and in any some lose those before signs.
-        begun, whole = (
-            self._tokenizer.decode(self._between + tokens, clean_up_tokenization_spaces=False) for tokens in ([], ids)
-        )
-        return whole.removeprefix(begun)
-
-    def _ids_behind(self, piece: str) -> list[int]:
-        """The ids of what does not begin the prompt: behind a special token no space is put before it."""
-        between = self._tokenizer.convert_ids_to_tokens(self._between)
-        ids = self._ids("".join(between) + piece)
-        return ids[1:] if ids[:1] == self._between else self._ids(piece)
-
-    def _ids(self, text: str) -> list[int]:
-        return self._tokenizer.encode(text, add_special_tokens=False)
 
     def follow(self, constraint: SupportsGrammar, stop: Iterable[str] = ()) -> Generator[Mask, int, None]:
         """The mask before each token: `next` gives the first, `send` takes the token that was chosen.
@@ -135,11 +80,6 @@ class TokenMasks:
         return LogitsProcessor(self, constraint, stop)
 
 
-def _is_of_mlx(value: object) -> bool:
-    """Whether it is an array of MLX, or a tokenizer of MLX-LM, which are not asked for: few machines have them."""
-    return type(value).__module__.partition(".")[0] in ("mlx", "mlx_lm")
-
-
 class LogitsProcessor:
     """Sets the scores of what a constraint does not allow to -inf, for each sequence of a batch.
 
@@ -171,7 +111,7 @@ class LogitsProcessor:
             allowed[number, : len(mask)] = mask
         if isinstance(scores, np.ndarray):
             return np.where(allowed, scores, -np.inf)  # pyright: ignore[reportUnknownArgumentType] - any kind of number
-        if _is_of_mlx(scores):
+        if is_of_mlx(scores):
             mlx = import_module("mlx.core")
             return mlx.where(mlx.array(allowed), scores, mlx.array(-np.inf, scores.dtype))
         barred = import_module("torch").from_numpy(~allowed).to(scores.device)

@@ -5,11 +5,9 @@ Images go to `/inference/v1/generate`, which a server has that was started with 
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Literal
 
 from toolgram.conversation.media import Media, lasting, media_in
 from toolgram.engines.base import BrokenOff, Capabilities, Chunk, Prompt, Sampling, SupportsGrammar
@@ -18,6 +16,7 @@ from toolgram.engines.remote.enforcement import PROBE, NotEnforced, keeps_to_gra
 from toolgram.engines.remote.http import Http, Json, Refused, Unavailable, understood
 from toolgram.engines.remote.replicas import Upstreams
 from toolgram.engines.remote.tokenizer import ServerTokens
+from toolgram.engines.structured_outputs import VllmDialect, structured_outputs
 from toolgram.errors import EngineError, InvalidRequest, PromptTooLong
 from toolgram.grammar.constraint import Constraint
 from toolgram.work import in_thread
@@ -49,7 +48,7 @@ class Vllm:
         urls: str | Sequence[str],
         *,
         model: str | None = None,
-        dialect: Literal["ebnf", "lark", "structural_tag"] = "ebnf",
+        dialect: VllmDialect = "ebnf",
         api_key: str | None = None,
         timeout: float = 120.0,
     ) -> None:
@@ -195,21 +194,9 @@ class Vllm:
         self._enforcing.add(http)
 
     async def _constrained(self, constraint: SupportsGrammar, ends: Mapping[str, int]) -> Json:
-        if isinstance(constraint, Constraint):
-            # With guidance, and before vllm-project/vllm#49227, a grammar can end with the tokenizer's end token alone.
-            tokens = {**await self._tokens.known(constraint.markers), **ends}
-            constraint = await in_thread(constraint.bind, tokens, ends)
-            if constraint.trigger is not None and self._dialect == "lark":
-                raise EngineError(
-                    'guidance takes no trigger: send the whole constraint, or use dialect="structural_tag"'
-                )
-            # From 0.33 on vLLM bars special tokens in what XGrammar compiles, unless that is a structural tag.
-            barred = self._dialect == "ebnf" and tokens
-            if constraint.trigger is not None or self._dialect == "structural_tag" or barred:
-                return {"structural_tag": json.dumps(await in_thread(constraint.structural_tag))}
-        if self._dialect == "structural_tag":
-            raise EngineError("a grammar of one's own has no structural tag: use another dialect")
-        return {"grammar": await in_thread(constraint.grammar.to, self._dialect)}
+        markers = constraint.markers if isinstance(constraint, Constraint) else ()
+        tokens = {**await self._tokens.known(markers), **ends}
+        return await in_thread(structured_outputs, constraint, self._dialect, tokens, ends)
 
     async def _encode(self, text: str) -> list[tuple[int, str]]:
         body = {**self._model, "prompt": text, "add_special_tokens": False, "return_token_strs": True}
