@@ -77,6 +77,11 @@ def test_a_token_that_is_not_allowed_is_an_error(masks: TokenMasks) -> None:
             steps.send(wrong)
 
 
+def test_a_tokenizer_of_another_kind_is_an_error(backend: Backend) -> None:
+    with pytest.raises(EngineError, match="a Tokenizer is no tokenizer of transformers: give AutoTokenizer"):
+        TokenMasks(Tokenizer(models.BPE()), backend=backend)
+
+
 def test_a_turn_ends_at_its_own_token_and_nowhere_before_its_end(backend: Backend) -> None:
     """A tokenizer knows the end of a text, not that of a turn: where `generate` ends, too, it would cut a string."""
     tokenizer = small_tokenizer(("<|im_start|>", "<|endoftext|>", "<tool_call>", "</tool_call>", "<|im_end|>"))

@@ -9,6 +9,7 @@ from typing import Any
 
 from toolgram.engines.base import Prompt
 from toolgram.engines.forgery import any_of, cut, forged
+from toolgram.errors import EngineError
 
 _SIGN = re.compile(r"[^\w\s]")  # words and white space say nothing that a template would say by them
 
@@ -18,13 +19,16 @@ class Tokens:
 
     `vocabulary` are the ids of its special and added tokens by their texts, as `constraint.bind` takes them. `ends` are
     the tokens that end a text, as the `generation_config.eos_token_id` of a model has them, None the tokenizer's own
-    (MLX-LM knows all of them).
+    (MLX-LM knows all of them). Raises EngineError for a tokenizer of another kind.
     """
 
     def __init__(self, tokenizer: Any, *, ends: int | Sequence[int] | None = None) -> None:
         if is_of_mlx(tokenizer):
             ends = sorted(tokenizer.eos_token_ids) if ends is None else ends
             tokenizer = tokenizer._tokenizer  # noqa: SLF001 - nothing else gives what it wraps
+        if not hasattr(tokenizer, "added_tokens_decoder"):
+            kind = type(tokenizer).__name__
+            raise EngineError(f"a {kind} is no tokenizer of transformers: give AutoTokenizer.from_pretrained(folder)")
         added: Mapping[int, Any] = tokenizer.added_tokens_decoder
         self.vocabulary: Mapping[str, int] = {str(token): number for number, token in added.items()}
         self.size: int = 1 + max(tokenizer.get_vocab().values())  # some have gaps among their ids
