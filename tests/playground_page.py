@@ -67,7 +67,7 @@ def opened(browser: Browser, address: str, *, refusals: bool = False) -> Iterato
     browser.open(f"{address}/")
     yield
     browser.open("about:blank")
-    assert [url for url in browser.requested() if not url.startswith((f"{address}/", "about:"))] == []
+    assert [url for url in browser.requested() if not url.startswith((f"{address}/", "about:", "data:"))] == []
     refused = "the server responded with a status of 4" if refusals else None
     assert [line for line in browser.logged() if refused is None or refused not in line] == []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from toolgram.conversation.media import described
 from toolgram.errors import GrammarError, InvalidRequest, Relaxation
 from toolgram.grammar.dialects import WRITERS
 from toolgram.grammar.grammar import Grammar
@@ -20,10 +21,11 @@ def explanation(
     """
     if dialect not in WRITERS:
         raise InvalidRequest("/dialect", f"must be one of {', '.join(sorted(WRITERS))}")
+    parts = described(plan.prompt_parts)
     return {
         "style": {"name": plan.style.name, "about": plan.style.about, "why": plan.why},
-        "prompt": plan.prompt,
-        "prompt_parts": [{"text": text, "trusted": trusted} for text, trusted in plan.prompt_parts],
+        "prompt": "".join(text for text, _ in parts),
+        "prompt_parts": [{"text": text, "trusted": trusted} for text, trusted in parts],
         "prompt_tokens": tokens,
         "format_prompt": plan.format_prompt,
         "stop": list(plan.stop),

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from toolgram.cli import inputs
 from toolgram.cli.inputs import BadInput
+from toolgram.conversation.media import described
 from toolgram.errors import PromptTooLong, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.planning.plan import Plan
@@ -51,7 +52,7 @@ def _plan_sections(plan: Plan, dialect: str, model: Path | None) -> Iterator[Sec
     yield "Style", f"{plan.style.name}: {plan.style.about}\nchosen because {plan.why}"
     if plan.format_prompt is not None:
         yield "Format prompt", plan.format_prompt
-    yield "Prompt", plan.prompt
+    yield "Prompt", "".join(text for text, _ in described(plan.prompt_parts))
     yield "Size", _size(plan, model)
     yield "Stops", "\n".join(map(repr, plan.stop)) or "none"
     if plan.constraint is None:

@@ -53,6 +53,11 @@ def lasting(parts: Iterable[tuple[str, bool]]) -> str:
     return "".join(text.data if isinstance(text, Media) else text for text, _ in parts)
 
 
+def described(parts: Iterable[tuple[str, bool]]) -> tuple[tuple[str, bool], ...]:
+    """The parts as a person is shown them: in the place of an image its kind, `[image/png]` say."""
+    return tuple((f"[{text.kind}]" if isinstance(text, Media) else text, trusted) for text, trusted in parts)
+
+
 def media_in(parts: Iterable[tuple[str, bool]]) -> list[Media]:
     """What is shown in a prompt, in its order."""
     return [text for text, _ in parts if isinstance(text, Media)]

@@ -19,9 +19,10 @@ _TYPES = {
     ".svg": "image/svg+xml",
 }
 _PATHS = {"index.html": "/", "docs.html": "/docs"}
-# The page runs only its own files and talks only to its own server. Nothing in a prompt is ever run.
+# The page runs only its own files and talks only to its own server. Nothing in a prompt is ever run; images that stand
+# in a request itself are shown.
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 

@@ -1,8 +1,11 @@
 // The cards of the messages.
 
-import { $ } from "../common/dom.js";
+import { imagesOf, picture, textOf } from "../common/content.js";
+import { $, element } from "../common/dom.js";
 import { colourable } from "../common/editor.js";
 import { pretty } from "../common/json.js";
+import { showFault } from "./faults.js";
+import { partsOfFiles } from "./images.js";
 
 const list = $("messages");
 const card = $("message-card");
@@ -20,6 +23,7 @@ export function addMessage(message) {
   item.querySelector(".role").value = role;
   item.querySelector(".content").value = textOf(content);
   item.given = content;
+  item.images = item.hadImages = imagesOf(content);
   item.reasoned = Boolean(reasoning);
   item.querySelector(".reasoning").value = reasoning ?? "";
   item.querySelector(".calls").value = calls ? pretty(calls) : "";
@@ -30,10 +34,13 @@ export function addMessage(message) {
   return item;
 }
 
-// The text of a content, which may be in parts; those without a text are named, and stay while nothing is changed.
-function textOf(content) {
-  if (!Array.isArray(content)) return content ?? "";
-  return content.map((part) => part.text ?? `[${part.type}]`).join("\n");
+// The content as it was given while nothing of it is changed: parts may be of kinds that there is no field for.
+function contentOf(item) {
+  const text = item.querySelector(".content").value;
+  const { given, images, hadImages } = item;
+  if (Array.isArray(given) && text === textOf(given) && images === hadImages) return given;
+  if (!images.length) return text;
+  return [...(text ? [{ type: "text", text }] : []), ...images];
 }
 
 export function readMessages() {
@@ -42,10 +49,9 @@ export function readMessages() {
     const calls = item.querySelector(".calls").value;
     const id = item.querySelector(".call-id").value.trim();
     const reasoning = item.querySelector(".reasoning").value;
-    const text = item.querySelector(".content").value;
     return {
       role,
-      content: Array.isArray(item.given) && text === textOf(item.given) ? item.given : text,
+      content: contentOf(item),
       ...(role === "assistant" && reasoning && { reasoning_content: reasoning }),
       ...(role === "assistant" && calls.trim() && { tool_calls: JSON.parse(calls) }),
       ...(role === "tool" && id && { tool_call_id: id }),
@@ -70,7 +76,35 @@ export function arrange() {
     item.querySelector(".reasoning").setAttribute("aria-label", `Reasoning of message ${index + 1}`);
     item.querySelector(".calls").setAttribute("aria-label", `Tool calls of message ${index + 1}, as JSON`);
     item.querySelector(".call-id").hidden = role !== "tool";
+    item.querySelector(".attach").hidden = !["user", "tool"].includes(role);
+    item.querySelector(".attach").setAttribute("aria-label", `Add an image to message ${index + 1}`);
+    item.querySelector(".images").replaceChildren(...item.images.map((part, at) => thumbnail(part, at, index)));
   });
+}
+
+function thumbnail(part, at, index) {
+  const name = `image ${at + 1} of message ${index + 1}`;
+  const made = element("li");
+  const button = element("button", "✕", "quiet");
+  Object.assign(button, { type: "button", ariaLabel: `Remove ${name}` });
+  button.dataset.image = at;
+  made.append(picture(part, name), button);
+  return made;
+}
+
+async function attach(item, files) {
+  try {
+    changeImages(item, [...item.images, ...(await partsOfFiles(files))]);
+  } catch (error) {
+    showFault({ message: error.message, pointer: `${item.dataset.at}/content` });
+  }
+}
+
+// The form is told by an event, as of what is typed.
+function changeImages(item, images) {
+  item.images = images;
+  arrange();
+  item.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
 export function removeMessage(item) {
@@ -79,3 +113,29 @@ export function removeMessage(item) {
   arrange();
   (next?.querySelector(".remove") ?? $("add-message")).focus();
 }
+
+list.addEventListener("click", ({ target }) => {
+  const item = target.closest(".message");
+  if (target.matches(".attach")) item.querySelector(".image-file").click();
+  if (!target.dataset.image) return;
+  changeImages(item, item.images.toSpliced(Number(target.dataset.image), 1));
+  item.querySelector(".attach").focus();
+});
+list.addEventListener("change", async ({ target }) => {
+  if (!target.matches(".image-file") || !target.files.length) return;
+  await attach(target.closest(".message"), target.files);
+  target.value = "";
+});
+for (const [kind, filesOf] of [
+  ["paste", (event) => event.clipboardData.files],
+  ["drop", (event) => event.dataTransfer.files],
+]) {
+  list.addEventListener(kind, (event) => {
+    const item = event.target.closest(".message");
+    const files = filesOf(event);
+    if (!files.length || !item || item.querySelector(".attach").hidden) return;
+    event.preventDefault();
+    attach(item, files);
+  });
+}
+list.addEventListener("dragover", (event) => event.dataTransfer.types.includes("Files") && event.preventDefault());

@@ -1,5 +1,6 @@
 // The conversation as a chat: what was said, the answer as it comes, results to be filled in, and a place to go on.
 
+import { imagesOf, picture, textOf } from "../common/content.js";
 import { $, element } from "../common/dom.js";
 import { partsOf, shown } from "./message.js";
 import { runButton } from "./run_call.js";
@@ -56,10 +57,11 @@ function bubble(messages, at, open) {
   const call = role === "tool" ? callOf(messages.slice(0, at), id) : null;
   const name = role === "tool" ? `result of ${(call?.function ?? call?.custom)?.name ?? id ?? "a call"}` : role;
   item.append(element("h4", name));
-  const text = typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? `[${part.type}]`).join("\n");
+  const text = textOf(content);
+  item.append(...imagesOf(content).map((part, number) => picture(part, `image ${number + 1}`)));
   if (role === "tool" && open) item.append(resultField(name, id, text), ...runButton(call, (result) => fillIn(id, result)));
   else if (role === "assistant") item.append(...partsOf({ content: text, ...rest }));
-  else item.append(shown(text));
+  else if (text) item.append(shown(text));
   return item;
 }
 
