@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -20,7 +20,6 @@ from mlx_lm.sample_utils import make_sampler
 import toolgram
 from engines.small_tokenizer import small_tokenizer
 from situations import CHATML, tool
-from toolgram.conversation.events import Event
 from toolgram.engines.external.masks import TokenMasks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -114,19 +113,22 @@ def test_the_program_of_the_guide_calls(folder: Path) -> None:
 def test_what_is_streamed_is_the_whole(loaded: tuple[Any, Any], masks: TokenMasks, temperature: float) -> None:
     model, tokenizer = loaded
     mx.random.seed(5)
+    written = Written()
+
+    def tokens() -> Iterator[int]:
+        for piece in stream_generate(
+            model,
+            tokenizer,
+            masks.encode(PLAN.prompt_parts),
+            max_tokens=STEPS,
+            sampler=make_sampler(temp=temperature),
+            logits_processors=[processor(masks)],
+        ):
+            written.append(piece.token)
+            yield piece.token
+
     reader = PLAN.reader()
-    written, events = Written(), list[Event]()
-    pieces = stream_generate(
-        model,
-        tokenizer,
-        masks.encode(PLAN.prompt_parts),
-        max_tokens=STEPS,
-        sampler=make_sampler(temp=temperature),
-        logits_processors=[processor(masks)],
-    )
-    for piece in pieces:
-        written.append(piece.token)
-        events += reader.feed(piece.text)
+    events = [event for text in masks.pieces(tokens(), PLAN.stop) for event in reader.feed(text)]
     check_written(masks, written)
     assert toolgram.Message.from_events([*events, *reader.finish()]) == PLAN.parse(masks.decode(written, PLAN.stop))
 

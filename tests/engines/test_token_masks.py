@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
@@ -22,6 +24,7 @@ from oracles import xgrammar
 from situations import CHATML
 from toolgram.engines.external.backends import Backend
 from toolgram.engines.external.masks import TokenMasks
+from toolgram.engines.external.tokens import Tokens
 from toolgram.errors import EngineError
 from toolgram.grammar.constraint import Constraint
 
@@ -145,6 +148,39 @@ def test_what_was_written_is_decoded_as_it_was_masked(make: Callable[[], PreTrai
     end, padding = masks.vocabulary["<|im_end|>"], masks.vocabulary["<|im_start|>"]
     assert masks.decode(np.array([*ids, end, padding, padding]), ["<|im_end|>"]) == text
     assert masks.decode([]) == ""
+
+
+@pytest.mark.parametrize("make", [small_tokenizer, sentence_piece])
+@given(text=st.text(st.sampled_from(' a,.日🎉"{é\n'), max_size=12), cut=st.integers(0, 3))
+def test_what_was_written_is_decoded_as_it_comes(
+    make: Callable[[], PreTrainedTokenizerFast], text: str, cut: int
+) -> None:
+    """In whole characters, the last aside where it was cut off."""
+    tokens = _TOKENS[make]
+    ids = tokens.encode(((text, True),))
+    whole = tokens.decode(ids)
+    pieces = list(tokens.pieces([*ids[: len(ids) - cut], tokens.vocabulary["<|im_end|>"]], ["<|im_end|>"]))
+    assert "�" not in "".join(pieces[:-1])
+    assert whole.startswith("".join(pieces).rstrip("�"))
+    assert cut or "".join(pieces) == whole
+
+
+_TOKENS = {make: Tokens(make()) for make in (small_tokenizer, sentence_piece)}
+
+
+def test_a_model_may_have_fewer_scores_than_tokens(masks: TokenMasks) -> None:
+    """Gemma 3's of a billion parameters has none for the last one."""
+    scores = np.zeros((1, masks.size - 1))
+    allowed = masks.processor(bound(masks))(np.array([[0]]), scores)
+    assert np.flatnonzero(np.isfinite(allowed)).tolist() == [masks.vocabulary["<tool_call>"]]
+
+
+def test_an_end_that_the_grammar_needs_is_told(backend: Backend) -> None:
+    clashing = TokenMasks(
+        small_tokenizer(), backend=backend, ends=TokenMasks(small_tokenizer()).vocabulary["<tool_call>"]
+    )
+    with pytest.raises(EngineError, match="the grammar needs one that ends texts; give other `ends`"):
+        next(clashing.follow(bound(clashing)))
 
 
 def test_ids_of_tokens_may_have_gaps() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -49,22 +49,28 @@ def test_calls_that_are_tokens_are_a_structural_tag_that_ends_as_the_turn_does()
     assert all(f"Token({TOKENS.vocabulary[text]})" in grammar for text in ("<tool_call>", "</tool_call>", "<|im_end|>"))
 
 
+def test_all_tokens_that_end_a_text_may_end_the_grammar() -> None:
+    other = TOKENS.vocabulary["<|im_start|>"]
+    plan = toolgram.plan({**ASKED, **CALLS}, CHATML, "long")
+    told = sampling_options(Tokens(small_tokenizer(), ends=[other]), plan.constraint, plan.stop, dialect="lark")
+    assert told["stop_token_ids"] == [other, END]
+    assert all(f"<[{token}]>" in told["structured_outputs"].grammar for token in (other, END))
+
+
 def test_guidance_is_told_lark() -> None:
     told = options(toolgram.plan({**ASKED, **CALLS}, CHATML, "long"), dialect="lark")
     assert f"<[{TOKENS.vocabulary['<tool_call>']}]>" in told["structured_outputs"].grammar
 
 
-def test_where_the_turn_has_no_token_of_its_own_it_is_told_ebnf() -> None:
-    plain = toolgram.ChatTemplate("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant: ")
-    told = options(toolgram.plan({**ASKED, "response_format": {"type": "json_object"}}, plain))
-    assert told["structured_outputs"].grammar.startswith("root ::= ")
+def test_a_grammar_of_ones_own_is_told_as_it_is() -> None:
+    own = SimpleNamespace(grammar=toolgram.schema_grammar({"type": "boolean"}))
+    assert sampling_options(TOKENS, own)["structured_outputs"].grammar.startswith("root ::= ")
 
 
 def test_a_request_that_constrains_nothing_has_stop_strings() -> None:
     plan = toolgram.plan(ASKED, CHATML)
     assert options(plan) == {
         "stop_token_ids": [END],
-        "stop": [],
         "skip_special_tokens": False,
         "spaces_between_special_tokens": False,
     }

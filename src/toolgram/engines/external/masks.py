@@ -58,6 +58,8 @@ class TokenMasks(Tokens):
             mask = np.unpackbits(bits.view(np.uint8)[0], bitorder="little")[: self.size].view(np.bool_)
             mask[barred] = False  # to XGrammar they are text, which may stand in strings
             mask[ends] = matcher.accepting
+            if not mask.any():
+                raise EngineError("no token may come here: the grammar needs one that ends texts; give other `ends`")
             token = yield mask
             if token in ends and mask[token]:
                 return
@@ -107,7 +109,7 @@ class LogitsProcessor:
             raise EngineError("a processor is for one call of generate: this prompt is shorter than the first one")
         allowed = np.zeros(tuple(scores.shape), dtype=np.bool_)
         for number, sequence in enumerate(sequences):
-            mask = self._row(number, sequence[self._prompt :]).mask
+            mask = self._row(number, sequence[self._prompt :]).mask[: allowed.shape[1]]  # some tokens have no score
             allowed[number, : len(mask)] = mask
         if isinstance(scores, np.ndarray):
             return np.where(allowed, scores, -np.inf)  # pyright: ignore[reportUnknownArgumentType] - any kind of number

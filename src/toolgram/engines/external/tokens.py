@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Any
 
@@ -11,11 +11,12 @@ from toolgram.engines.base import Prompt
 from toolgram.engines.forgery import any_of, cut, forged
 from toolgram.errors import EngineError
 
+_BROKEN = "\ufffd"  # where a character is not whole yet
 _SIGN = re.compile(r"[^\w\s]")  # words and white space say nothing that a template would say by them
 
 
 class Tokens:
-    """Encodes prompts, and decodes what was written, by a fast tokenizer of transformers, also as MLX-LM wraps it.
+    """Encodes prompts, and decodes what was written, by a tokenizer of transformers, also as MLX-LM wraps it.
 
     `vocabulary` are the ids of its special and added tokens by their texts, as `constraint.bind` takes them. `ends` are
     the tokens that end a text, as the `generation_config.eos_token_id` of a model has them, None the tokenizer's own
@@ -62,11 +63,29 @@ class Tokens:
 
     def decode(self, written: Iterable[int], stop: Iterable[str] = ()) -> str:
         """The text of tokens that were written under a mask, up to their end: what follows it in a batch is padding."""
+        return self._behind(self._between, list(self._up_to_end(written, stop)))
+
+    def pieces(self, written: Iterable[int], stop: Iterable[str] = ()) -> Iterator[str]:
+        """What `decode` gives, piece by piece, as the tokens come: whole characters, for `plan.reader`."""
+        before, held = self._between, list[int]()
+        for token in self._up_to_end(written, stop):
+            held.append(token)
+            text = self._behind(before, held)
+            if text and not text.endswith(_BROKEN):
+                yield text
+                before, held = held, []
+        if held:  # a character that was cut off
+            yield self._behind(self._between, held)
+
+    def _up_to_end(self, written: Iterable[int], stop: Iterable[str]) -> Iterator[int]:
         ends = self.ends_with(stop)
-        ids = list(takewhile(lambda token: token not in ends, map(int, written)))
-        # What begins a text may lose its space, and in any some lose those before signs.
+        return takewhile(lambda token: token not in ends, map(int, written))
+
+    def _behind(self, before: list[int], ids: list[int]) -> str:
+        """The text of tokens behind others: what begins a text may lose its space, and in any some lose those before
+        signs."""
         begun, whole = (
-            self._tokenizer.decode(self._between + tokens, clean_up_tokenization_spaces=False) for tokens in ([], ids)
+            self._tokenizer.decode(tokens, clean_up_tokenization_spaces=False) for tokens in (before, before + ids)
         )
         return whole.removeprefix(begun)
 
@@ -82,4 +101,4 @@ class Tokens:
 
 def is_of_mlx(value: object) -> bool:
     """Whether it is an array of MLX, or a tokenizer of MLX-LM, which are not asked for: few machines have them."""
-    return type(value).__module__.partition(".")[0] in ("mlx", "mlx_lm")
+    return any(kind.__module__.partition(".")[0] in ("mlx", "mlx_lm") for kind in type(value).__mro__)
