@@ -421,7 +421,12 @@ def test_a_type_of_a_python_file_is_a_schema(monkeypatch: pytest.MonkeyPatch, tm
     for answer, refuses in (('{"number": 2}', False), ('{"number": 3}', True)):
         answering(monkeypatch, answer)
         result = run("ask", "Q?", "--schema", kind, "--template", folder)
-        assert json.loads(result.stdout)["content"] == answer
+        assert json.loads(result.stdout) == {
+            "role": "assistant",
+            "content": answer,
+            **({"valid": False} if refuses else {}),
+        }
+        assert result.exit_code == (3 if refuses else 0)
         assert ("note: the type refuses the answer: /number: Value error, it is odd" in result.stderr) is refuses
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import json
+import re
 import weakref
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -13,7 +15,23 @@ from enum import Enum
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
-from pydantic import UUID4, AliasChoices, BaseModel, ConfigDict, Field, NaiveDatetime, computed_field, create_model
+from pydantic import (
+    UUID4,
+    AliasChoices,
+    AliasPath,
+    Base64Bytes,
+    Base64UrlBytes,
+    BaseModel,
+    ConfigDict,
+    Field,
+    HttpUrl,
+    IPvAnyAddress,
+    NaiveDatetime,
+    WebsocketUrl,
+    computed_field,
+    create_model,
+    field_validator,
+)
 
 from toolgram import InvalidOutput, schema_grammar
 from toolgram.schema.python_types import NoSchema, PythonType, python_type
@@ -251,6 +269,144 @@ def test_a_grammar_admits_what_pydantic_takes(hint: Any, text: str, without: str
         kind.read(without)
 
 
+TEXTS = (
+    *(
+        "Müller",
+        "Ärger",
+        "abc",
+        "foobar",
+        "foox",
+        "日本",
+        "é",
+        "e\u0301",
+        "می\u200cخواهم",
+        "Ⓐ",
+        "Ⅷ",
+        "²",
+        "_",
+        "a_b",
+        "ς",
+    ),
+    *("1234", "٣", "5", "+5", "555-1234", "a", "b", "&", "]", "[", "\\", "-", "a[b", "A😀", "j@ü.de", "x y"),
+    *("\r", "\n", "\u2028", "\x85x", "\ufeffx", "\u3000x", "", " x"),
+)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(
+            r"^\w+$",
+            r"^\W+$",
+            r"^\bÄrger\b$",
+            r"^\bfoo\B",
+            r"^\<abc\>$",
+            r"^.$",
+            r"^\s\S$",
+            r"^[^\s@]+$",
+            r"^\D$",
+            r"^[^\d]$",
+        ),
+        *(
+            r"^[^\W\d_]+$",
+            r"^[\w.-]+@[\w-]+\.\w+$",
+            r"^[\w\u200c]+$",
+            r"\w",
+            r"^[^]a]$",
+            r"^[]a]$",
+            r"^a\[b$",
+            r"^[\[\]]$",
+        ),
+        *(
+            r"\A[0-9]{4}\z",
+            r"^(?P<year>[0-9]{4})$",
+            r"^[[:alpha:]]+$",
+            r"^[[:^alpha:]]$",
+            r"^\pL+$",
+            r"^\x{41}\U0001F600$",
+        ),
+        *(r"^[a-z&&[^aeiou]]+$", r"^[a-z--[a]]+$", r"^[a-z[0-9]]+$", r"(?i)^ABC$"),
+    ],
+)
+def test_patterns_are_those_of_pydantic(pattern: str) -> None:
+    """Or are not enforced, which is told."""
+    kind = python_type(Annotated[str, Field(pattern=pattern)])
+    grammar = schema_grammar(kind.schema, mode="relaxed")
+    for text in TEXTS:
+        written = json.dumps(text, ensure_ascii=False)
+        try:
+            kind.read(written)
+        except InvalidOutput:
+            assert grammar.relaxations or not grammar.accepts(written), text
+        else:
+            assert grammar.accepts(written), text
+
+
+def test_the_digits_of_a_pattern_are_the_ten_where_nothing_else_is_of_unicode() -> None:
+    assert python_type(Annotated[str, Field(pattern=r"^\d{3}$")]).schema["pattern"] == r"^\d{3}$"
+    assert python_type(Annotated[str, Field(pattern=re.compile(r"^\w+$"))]).schema["pattern"] == r"(?u)^\w+$"
+    flags = python_type(Annotated[str, Field(pattern=re.compile("^abc$", re.IGNORECASE))])
+    assert [told.keyword for told in schema_grammar(flags.schema, mode="relaxed").relaxations] == ["pattern"]
+
+
+@pytest.mark.parametrize(
+    ("hint", "text", "other"),
+    [
+        (IPvAnyAddress, '"::1"', '"localhost"'),
+        (Annotated[IPvAnyAddress, Field(description="Of the host.")], '"10.0.0.1"', '"10.0.0"'),
+        (Base64Bytes, '"aGk="', '"aGk"'),
+        (Base64UrlBytes, '"_-8="', '"_-8"'),
+        (HttpUrl, '"https://a.example/b?c"', '"ftp://a.example"'),
+        (WebsocketUrl, '"wss://a.example"', '"https://a.example"'),
+    ],
+    ids=str,
+)
+def test_types_of_pydantics_own_are_enforced(hint: Any, text: str, other: str) -> None:
+    kind = python_type(hint)
+    grammar = schema_grammar(kind.schema, mode="relaxed")
+    kind.read(text)
+    assert grammar.accepts(text)
+    with pytest.raises(InvalidOutput):
+        kind.read(other)
+    assert not grammar.accepts(other)
+
+
+class Within(BaseModel):
+    width: int = Field(validation_alias=AliasPath("size", "width"))
+
+
+class ByName(BaseModel):
+    model_config = ConfigDict(validate_by_name=True)
+    width: int = Field(validation_alias=AliasPath("size", "width"))
+
+
+class Either(BaseModel):
+    width: int = Field(validation_alias=AliasChoices(AliasPath("size", "width"), "w"))
+
+
+def test_a_field_that_is_read_from_within_another_is_refused() -> None:
+    with pytest.raises(NoSchema, match="a field that is read from size/width: make what it is in a model of its own"):
+        python_type(Within)
+    for hint, text in ((ByName, '{"width": 3}'), (Either, '{"w": 3}')):
+        assert schema_grammar(python_type(hint).schema).accepts(text)
+        assert python_type(hint).read(text).width == 3
+
+
+class Careless(BaseModel):
+    number: int
+
+    @field_validator("number")
+    @classmethod
+    def looked_up(cls, number: int) -> int:
+        return {2: 2}[number]
+
+
+def test_what_a_types_own_code_raises_is_what_it_refuses() -> None:
+    assert python_type(Careless).read('{"number": 2}').number == 2
+    with pytest.raises(InvalidOutput, match="the type's own code raised KeyError: 1"):
+        python_type(Careless).read('{"number": 1}')
+
+
 # A type, a text that is one, and one that is none.
 KEYS: list[tuple[Any, str, str]] = [
     (dict[float, int], '{"1.5": 2}', '{"a": 2}'),
@@ -327,7 +483,10 @@ def test_of_many_problems_a_message_has_the_first() -> None:
     assert len(str(error.value)) < 1000
 
 
-@pytest.mark.parametrize("hint", [Callable[[], int], "Nowhere", list["Nowhere"], 7, object()], ids=type)  # noqa: F821 - the case
+BROKEN = Annotated[str, Field(pattern="a{,3}")]
+
+
+@pytest.mark.parametrize("hint", [Callable[[], int], "Nowhere", list["Nowhere"], 7, object(), BROKEN], ids=type)  # noqa: F821 - the case
 def test_what_has_no_schema_is_refused_in_a_line(hint: Any) -> None:
     with pytest.raises(NoSchema) as error:
         python_type(hint)

@@ -51,6 +51,16 @@ def client() -> Iterator[OpenAI]:
         yield OpenAI(base_url=f"{address}/v1", api_key="any", max_retries=0)
 
 
+def test_what_has_no_room_is_counted_all_the_same(client: OpenAI) -> None:
+    """By the number a client finds out what to leave out."""
+    long = "word " * 3000
+    assert client.responses.input_tokens.count(model="smollm2", input=long).input_tokens > 3000
+    headers = {"anthropic-version": "2023-06-01"}
+    body = {"model": "smollm2", "messages": [{"role": "user", "content": long}]}
+    counted = httpx2.post(f"{client.base_url}messages/count_tokens", json=body, headers=headers, timeout=60)
+    assert counted.json()["input_tokens"] > 3000
+
+
 def test_a_tool_loop_to_a_final_answer(client: OpenAI) -> None:
     messages: list[Any] = [ASK]
     options: Any = {"model": "smollm2", "tools": [WEATHER], "temperature": 0, "max_tokens": 120}

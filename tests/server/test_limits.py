@@ -278,6 +278,8 @@ def test_pages_of_other_sites_are_let_in_only_where_that_is_asked_for() -> None:
     with serving(Replay(), Settings(origins=("https://a.example",), api_keys=("k",))) as address:
         answer = httpx2.options(address + CHAT, headers=asked)
         assert answer.headers["access-control-allow-origin"] == "https://a.example"
+        seen = httpx2.get(address + "/health", headers={"origin": "https://a.example"}).headers
+        assert {"x-request-id", "request-id"} <= set(seen["access-control-expose-headers"].split(", "))
         other = httpx2.options(address + CHAT, headers={**asked, "origin": "https://b.example"})
         assert "access-control-allow-origin" not in other.headers
 

@@ -113,7 +113,7 @@ def answer(plan: Plan, engine: Engine, sampling: Sampling, *, raw: bool, plain: 
     """Runs the plan; all but the answer goes to stderr, with `raw` what the model writes, too, as it arrives.
 
     The answer goes to stdout: a `plain` one as text, while it is written, and its calls as Python writes them; else the
-    message in JSON, with its `finish_reason` if it was cut off.
+    message in JSON, with its `finish_reason` if it was cut off, and `valid` if it is not what was asked for.
     """
     for relaxation in relaxations_of(plan, engine):
         _say(f"note: {relaxation}")
@@ -136,8 +136,9 @@ def answer(plan: Plan, engine: Engine, sampling: Sampling, *, raw: bool, plain: 
     elif not reply.valid:
         _say("note: the answer is not what was asked for, and this server enforces nothing")
     if not plain:
+        wrong = {} if reply.valid else {"valid": False}
         cut = {"finish_reason": "length"} if reply.finish_reason == "length" else {}
-        typer.echo(json.dumps({**reply.message.to_openai(), **cut}, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps({**reply.message.to_openai(), **wrong, **cut}, indent=2, ensure_ascii=False))
     return reply
 
 

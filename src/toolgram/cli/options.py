@@ -34,7 +34,7 @@ class Dialect(StrEnum):
     ebnf = "ebnf"
 
 
-CUT_OFF = 3  # the exit code of an answer that is not complete
+CUT_OFF = 3  # the exit code of an answer that is not complete, or not what was asked for
 ISOLATE = "Run the functions of Python files in processes of their own, with limits and without your environment."
 
 Tools = Annotated[

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -12,10 +14,11 @@ from typing import Any, cast
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
-from pydantic_core import ErrorDetails, PydanticSerializationError, core_schema
+from pydantic_core import ErrorDetails, PydanticSerializationError, SchemaError, core_schema
 
 from toolgram.caching import MEGABYTE, Memory, weighed
 from toolgram.errors import InvalidOutput, ToolgramError, json_pointer
+from toolgram.schema.python_patterns import as_ecma
 
 _NAIVE = r"^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"
 _HEX = "[0-9A-Fa-f]"
@@ -24,6 +27,12 @@ _KEYS: dict[str, JsonSchemaValue] = {
     "integer": {"pattern": "^(?:0|-?[1-9][0-9]{0,18})$"},
     "number": {"pattern": r"^-?(?:0|[1-9][0-9]{0,18})(?:\.[0-9]{1,17})?$"},
     "boolean": {"enum": ["true", "false"]},
+}
+_BASE64 = r"^(?:[{0}]{{4}})*(?:[{0}]{{2}}==|[{0}]{{3}}=)?$"
+_OF_FORMATS: dict[str, JsonSchemaValue] = {  # pydantic's own ones, in keywords that others know
+    "ipvanyaddress": {"anyOf": [{"type": "string", "format": name} for name in ("ipv4", "ipv6")]},
+    "base64": {"type": "string", "pattern": _BASE64.format("A-Za-z0-9+/")},
+    "base64url": {"type": "string", "pattern": _BASE64.format("A-Za-z0-9_-")},
 }
 _TAG = "\0tag"  # of a union, while its schema is made: the key that tells its options apart
 # Of errors whose last step is a member that is not there.
@@ -54,6 +63,8 @@ class PythonType:
         try:
             adapter = TypeAdapter[Any](hint)
             schema = adapter.json_schema(schema_generator=_Schema)
+        except SchemaError as error:
+            raise NoSchema(" ".join(str(error).split())) from error
         except (PydanticUserError, NameError, TypeError, AttributeError) as error:
             raise NoSchema(str(error).split("\n", 1)[0]) from error
         name = hint.__name__ if isinstance(hint, type) else "answer"
@@ -68,6 +79,8 @@ class PythonType:
         except ValidationError as error:
             problems = tuple(dict.fromkeys(_problems(error, text)))
             raise InvalidOutput(*problems) from error
+        except Exception as error:  # whatever the type's own validators raise for a value that they did not think of
+            raise InvalidOutput(("", f"the type's own code raised {type(error).__name__}: {error}")) from error
 
 
 def python_type(hint: Any) -> PythonType:
@@ -114,6 +127,17 @@ class _Schema(GenerateJsonSchema):
         _require_tags(made, made.get("$defs", {}))
         return made
 
+    def generate_inner(self, schema: Any) -> JsonSchemaValue:
+        made = super().generate_inner(schema)
+        instead = _OF_FORMATS.get(made["format"]) if isinstance(made.get("format"), str) else None
+        return made if instead is None else {**_without(made, "type", "format"), **deepcopy(instead)}
+
+    def url_schema(self, schema: core_schema.UrlSchema) -> JsonSchemaValue:
+        made = super().url_schema(schema)
+        if schemes := schema.get("allowed_schemes"):
+            made["pattern"] = f"^(?:{'|'.join(map(re.escape, schemes))})://[^/?#]"
+        return made
+
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
         for value in schema["expected"]:
             if isinstance(value, Enum) and not isinstance(value, str | int):
@@ -133,6 +157,36 @@ class _Schema(GenerateJsonSchema):
         if tag is not None:
             made[_TAG] = tag
         return made
+
+    def model_field_schema(self, schema: core_schema.ModelField) -> JsonSchemaValue:
+        self._refuse_path(schema.get("validation_alias"))
+        return super().model_field_schema(schema)
+
+    def dataclass_field_schema(self, schema: core_schema.DataclassField) -> JsonSchemaValue:
+        self._refuse_path(schema.get("validation_alias"))
+        return super().dataclass_field_schema(schema)
+
+    def typed_dict_field_schema(self, schema: core_schema.TypedDictField) -> JsonSchemaValue:
+        self._refuse_path(schema.get("validation_alias"))
+        return super().typed_dict_field_schema(schema)
+
+    def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
+        made = super().str_schema(schema)
+        if (pattern := schema.get("pattern")) is not None:
+            made["pattern"] = as_ecma(pattern)
+        return made
+
+    def _refuse_path(self, alias: Any) -> None:
+        """Raises NoSchema for a field that is read from within others alone: pydantic's schema has it beside them."""
+        if self._config.config_dict.get("validate_by_name") or self._config.config_dict.get("populate_by_name"):
+            return
+        if not isinstance(alias, list):
+            return
+        given = cast("list[Any]", alias)  # a path, or several
+        paths = given if isinstance(given[0], list) else [given]
+        if all(len(path) > 1 for path in paths):
+            path = "/".join(map(str, paths[0]))
+            raise NoSchema(f"a field that is read from {path}: make what it is in a model of its own")
 
     def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
         made = super().datetime_schema(schema)
@@ -195,6 +249,10 @@ class _Schema(GenerateJsonSchema):
         except ValueError as error:
             raise PydanticSerializationError("it is not JSON") from error  # for which pydantic leaves it out
         return default
+
+
+def _without(made: JsonSchemaValue, *names: str) -> JsonSchemaValue:
+    return {name: value for name, value in made.items() if name not in names}
 
 
 def _require_tags(made: Any, definitions: Mapping[str, JsonSchemaValue]) -> None:

@@ -221,5 +221,5 @@ def _with_origins(app: ASGIApp, origins: Sequence[str]) -> ASGIApp:
         allow_origins=list(origins),
         allow_methods=list(_METHODS),
         allow_headers=["*"],
-        expose_headers=["x-request-id", *OF_BODIES, "retry-after"],
+        expose_headers=["x-request-id", "request-id", *OF_BODIES, "retry-after"],
     )

@@ -164,7 +164,7 @@ class Desk:
         def fits(prompt: Parts) -> None:
             nonlocal count
             with capturing(capture, ready=True):
-                count = served.count(prompt)
+                count = served.count(prompt, runs=runs)
 
         try:
             with nullcontext() if generation.chat_template is None else self.apart.rendering(_TEMPLATE_SECONDS):

@@ -49,6 +49,9 @@ ENCRYPTED = "reasoning.encrypted_content"
 """What an answer may include besides: its reasoning in a form that is handed back."""
 LOGPROBS = "message.output_text.logprobs"
 """What it may include, too: how likely the tokens of its text were."""
+InBackground = Annotated[
+    Any, absent("no answer is made in the background here: leave it out, or stream the answer", empty=True)
+]
 State = Annotated[Any, absent("this is not kept here: give a previous response, or all of it as input", empty=True)]
 
 
@@ -385,4 +388,4 @@ class ResponsesBody(OpenAISampling):
     previous_response_id: str | None = None
     conversation: State = None
     prompt: State = None
-    background: State = None
+    background: InBackground = None

@@ -346,7 +346,7 @@ def _echo(body: ResponsesBody, given: Json) -> Message:
         "service_tier": "default",
         "store": False,
         "top_logprobs": body.top_logprobs or 0,
-        "text": given.get("text") or {"format": {"type": "text"}},
+        "text": {"format": {"type": "text"}, **(given.get("text") or {})},
         "tool_choice": given.get("tool_choice") or "auto",
         "tools": given.get("tools") or [],
         "truncation": "disabled",

@@ -62,7 +62,7 @@ def ask(
         bool, typer.Option("--allow-unenforced", help="Ask a server that enforces nothing for a required call, too.")
     ] = False,
 ) -> None:
-    """Ask a model; its answer is on stdout: as text on a terminal, else a message in JSON. Exits with 3 if cut off."""
+    """Ask a model; stdout has its answer: text on a terminal, else a message in JSON. Exits with 3 if cut or wrong."""
     from toolgram.chat.guarantees import refuse_unenforced
     from toolgram.cli.ask import answer, model_of
     from toolgram.cli.inputs import Question, question_of, request_of, style_of
@@ -87,5 +87,6 @@ def ask(
         refuse_unenforced(plan.request, engine)
     plain = sys.stdout.isatty() and not as_json
     raw = sys.stderr.isatty() and not plain if stream is None else stream
-    if answer(plan, engine, sampling, raw=raw, plain=plain).finish_reason == "length":
+    reply = answer(plan, engine, sampling, raw=raw, plain=plain)
+    if reply.finish_reason == "length" or not reply.valid:
         raise typer.Exit(CUT_OFF)

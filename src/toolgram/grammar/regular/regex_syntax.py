@@ -2,13 +2,16 @@
 
 Read as with the flag `u`, as JSON Schema asks; what that makes an error and the language's Annex B reads in its one way
 (`\\-`, `\\:`, a lone brace or bracket, `[\\w-.]`) is read so, since real schemas are full of it.
+A pattern that begins with `(?u)`, which ECMA-262 does not have, is read as Rust reads it: `\\w`, `\\b`, `\\d`, `\\s`
+and `.` are of all of Unicode (UTS 18, annex C).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from toolgram.grammar.ir import CharSet, chars, not_chars
 from toolgram.grammar.regular.unicode_classes import UnknownProperty, property_chars
@@ -85,13 +88,13 @@ def inverse(charset: CharSet) -> CharSet:
     return not_chars(*charset.ranges)
 
 
-def _boundary(*, inside: bool) -> Tree:
-    """`\\b`, or `\\B` with `inside`."""
+def _boundary(of: CharSet, *, inside: bool) -> Tree:
+    """`\\b`, or `\\B` with `inside`, between characters of words and others."""
     sides = [
         Cat(
             (
-                Look(behind=True, negative=not word, body=WORD),
-                Look(behind=False, negative=word is not inside, body=WORD),
+                Look(behind=True, negative=not word, body=of),
+                Look(behind=False, negative=word is not inside, body=of),
             )
         )
         for word in (True, False)
@@ -99,7 +102,32 @@ def _boundary(*, inside: bool) -> Tree:
     return Alt(tuple(sides))
 
 
-_SETS = {"d": DIGIT, "w": WORD, "s": SPACE, "D": inverse(DIGIT), "W": inverse(WORD), "S": inverse(SPACE)}
+@dataclass(frozen=True, slots=True)
+class _Sets:
+    """What the escapes for sets stand for, by their letters, and the dot."""
+
+    of: Mapping[str, CharSet]
+    dot: CharSet
+
+
+_ECMA = _Sets(
+    {"d": DIGIT, "w": WORD, "s": SPACE, "D": inverse(DIGIT), "W": inverse(WORD), "S": inverse(SPACE)},
+    DOT,
+)
+
+
+@cache
+def _unicode() -> _Sets:
+    """Those of `(?u)`; the signs are what joins letters, and the letters in circles and squares."""
+    signs = ("\u200c\u200d", (0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))
+    letters = (each for name in ("L", "M", "Nd", "Nl", "Pc") for each in property_chars(name).ranges)
+    word = chars(*signs, *letters)
+    space = chars((0x09, 0x0D), (0x85, 0x85), *property_chars("Z").ranges)
+    sets = {"d": property_chars("Nd"), "w": word, "s": space}
+    return _Sets({**sets, **{name.upper(): inverse(of) for name, of in sets.items()}}, not_chars("\n"))
+
+
+_UNICODE = "(?u)"
 _CONTROLS = {"t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r"}
 _QUANTIFIER = re.compile(r"(?:(?P<sign>[*+?])|\{(?P<low>[0-9]+)(?P<comma>,(?P<high>[0-9]+)?)?\})\??")
 _NUMERIC = re.compile(r"x(?P<hex>[0-9A-Fa-f]{2})|u(?P<unit>[0-9A-Fa-f]{4})|u\{(?P<point>[0-9A-Fa-f]+)\}")
@@ -116,7 +144,8 @@ def parse(pattern: str) -> Tree:
     """The tree of a pattern. Raises Malformed, and Unsupported for what is not regular."""
     if len(pattern) > _MAX_LENGTH:
         raise Unsupported(f"a pattern of more than {_MAX_LENGTH} characters")
-    reader = _Reader(pattern)
+    reader = _Reader(pattern, _unicode() if pattern.startswith(_UNICODE) else _ECMA)
+    reader.take(_UNICODE)
     tree = reader.alternatives()
     if reader.at < len(pattern):
         raise reader.malformed("a closing parenthesis without its opening one")
@@ -126,15 +155,16 @@ def parse(pattern: str) -> Tree:
 class _Reader:
     """Reads one pattern from left to right, by recursive descent."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, sets: _Sets) -> None:
         self.text = text
         self.at = 0
+        self._sets = sets
         self._nesting = 0
 
     def malformed(self, reason: str) -> Malformed:
         return Malformed(reason, self.at)
 
-    def _take(self, text: str) -> bool:
+    def take(self, text: str) -> bool:
         if self.text.startswith(text, self.at):
             self.at += len(text)
             return True
@@ -147,7 +177,7 @@ class _Reader:
 
     def alternatives(self) -> Tree:
         options = [self._sequence()]
-        while self._take("|"):
+        while self.take("|"):
             options.append(self._sequence())
         return options[0] if len(options) == 1 else Alt(tuple(options))
 
@@ -164,14 +194,14 @@ class _Reader:
 
     def _assertion(self) -> Tree | None:
         for text, tree in (("^", START), ("$", END)):
-            if self._take(text):
+            if self.take(text):
                 return tree
         for text, inside in (("\\b", False), ("\\B", True)):
-            if self._take(text):
-                return _boundary(inside=inside)
+            if self.take(text):
+                return _boundary(self._sets.of["w"], inside=inside)
         begin = self.at
         for text, (behind, negative) in _LOOKS.items():
-            if self._take(text):
+            if self.take(text):
                 return Look(behind, negative, self._group_body(begin))
         return None
 
@@ -202,12 +232,12 @@ class _Reader:
         if char == "{" and self.text[self.at + 1 : self.at + 2].strip("0123456789,") == "":
             raise self.malformed(_BRACE)
         self.at += 1
-        return DOT if char == "." else chars(char)
+        return self._sets.dot if char == "." else chars(char)
 
     def _group(self) -> Tree:
         begin = self.at
         self.at += 1
-        if self._take("?") and not self._take(":") and not self._match(_NAME):
+        if self.take("?") and not self.take(":") and not self._match(_NAME):
             if self._match(_MODIFIERS):
                 raise Unsupported("modifiers within a pattern")
             raise self.malformed("a group of a kind that ECMA-262 does not have")
@@ -219,7 +249,7 @@ class _Reader:
             raise Unsupported("groups nest too deeply")
         body = self.alternatives()
         self._nesting -= 1
-        if not self._take(")"):
+        if not self.take(")"):
             raise Malformed("a group that is not closed", begin)
         return body
 
@@ -244,7 +274,7 @@ class _Reader:
             except UnknownProperty as unknown:
                 raise Unsupported(str(unknown)) from None
         self.at += 1
-        if charset := _SETS.get(char):
+        if charset := self._sets.of.get(char):
             return charset
         if char in _CONTROLS:
             return chars(_CONTROLS[char])
@@ -269,9 +299,9 @@ class _Reader:
     def _class(self) -> CharSet:
         begin = self.at
         self.at += 1
-        negative = self._take("^")
+        negative = self.take("^")
         ranges: list[tuple[int, int]] = []
-        while not self._take("]"):
+        while not self.take("]"):
             if self.at >= len(self.text):
                 raise Malformed("a class that is not closed", begin)
             if _POSIX.match(self.text, self.at):
@@ -299,7 +329,7 @@ class _Reader:
         if char != "\\":
             self.at += 1
             return ord(char) if char else 0
-        if self._take("\\b"):
+        if self.take("\\b"):
             return 8
         begin = self.at
         self.at += 1

@@ -1,0 +1,69 @@
+r"""Patterns of Python types, which pydantic gives to the `regex` crate of Rust, as those of JSON Schema.
+
+There `\w`, `\b`, `\s` and `.` are of all of Unicode, which `(?u)` says of a pattern here (`regex_syntax`). So is `\d`,
+but where nothing else differs, the ten digits of ASCII are what is meant.
+"""
+
+from __future__ import annotations
+
+import re
+
+_OUTSIDE = {
+    r"\A": "^",
+    r"\z": "$",
+    r"\Z": "$",
+    r"\a": r"\x07",
+    r"\<": r"(?:(?<!\w)(?=\w))",
+    r"\>": r"(?:(?<=\w)(?!\w))",
+}
+_POSIX = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "digit": "0-9",
+    "lower": "a-z",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\t-\r ",
+    "upper": "A-Z",
+    "word": "0-9A-Z_a-z",
+    "xdigit": "0-9A-Fa-f",
+}
+_PIECE = re.compile(
+    rf"\[:(?P<posix>{'|'.join(_POSIX)}):\]"
+    r"|(?P<opened>\[\^?\]?)"  # a bracket that comes first is one of the class
+    r"|(?P<of_sets>&&|--|~~)"
+    r"|\\(?:x\{(?P<point>[0-9A-Fa-f]{1,6})\}|U(?P<long>[0-9A-Fa-f]{8})|(?P<property>[pP])(?P<short>[A-Z])|p\{[^}]*\}|.)"
+    r"|\(\?P<(?P<name>\w+)>|.",
+    re.DOTALL,
+)
+_UNICODE = re.compile(r"\\[wWsSDbB]|\.|\[\^[^\]]*\\d")
+_NOT_READ = "(?s:{})"  # as the pattern, and not read: what it asks for is reported then
+
+
+def as_ecma(pattern: str | re.Pattern[str]) -> str:
+    """The pattern in ECMA-262 and `(?u)`; with a modifier, which is not read, where these have no such thing."""
+    if isinstance(pattern, re.Pattern):  # which pydantic gives to Python's `re`
+        if pattern.flags & ~re.UNICODE:
+            return _NOT_READ.format(pattern.pattern)
+        pattern = pattern.pattern
+    made, inside = list[str](), False  # of a class
+    for piece in _PIECE.finditer(pattern):  # it matches any character
+        if not inside:
+            inside = piece["opened"] is not None
+            made.append(piece[0].replace("]", r"\]") if inside else _outside(piece))
+        elif piece["opened"] or piece["of_sets"]:
+            return _NOT_READ.format(pattern)
+        else:
+            inside = piece[0] != "]"
+            made.append(_POSIX.get(piece["posix"]) or _escape(piece))
+    written = "".join(made)
+    return f"(?u){written}" if _UNICODE.search(written) else written
+
+
+def _outside(piece: re.Match[str]) -> str:
+    return "(?:" if piece["name"] else _OUTSIDE.get(piece[0]) or _escape(piece)
+
+
+def _escape(piece: re.Match[str]) -> str:
+    if code := piece["point"] or piece["long"]:
+        return rf"\u{{{int(code, 16):x}}}"
+    return rf"\{piece['property']}{{{piece['short']}}}" if piece["short"] else piece[0]
