@@ -297,6 +297,13 @@ def test_the_log_has_no_contents_unless_they_are_asked_for(lines: list[str]) -> 
     assert json.loads(lines[1])["answers"][0]["content"] == "another secret"
 
 
+def test_the_log_tells_what_was_written_before_an_answer_broke_off(lines: list[str]) -> None:
+    with serving(Slow(), Settings(timeout=0.5)) as address:
+        assert httpx2.post(address + CHAT, json={**HI, "n": 2}).status_code == 504
+    told = json.loads(lines[0])
+    assert (told["status"], told["completion_tokens"]) == (504, 2)
+
+
 def test_a_log_that_cannot_be_written_stops_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     logger = logging.getLogger("toolgram.server")
     logger.setLevel(logging.INFO)

@@ -211,12 +211,16 @@ class Desk:
             return generated(items, job.served, sampling, as_json=form is not None and not form.plain)
 
         streams = [written(index, sampling) for index, sampling in enumerate(_seeded(job), start=turn)]
-        with grammar_at_fault(_of_grammar(job.plan)), capturing(capture):
+        counting = record.counting(job.prompt_tokens or 0)
+        with grammar_at_fault(_of_grammar(job.plan)), capturing(capture), counting as tokens:
             async with aclosing(merged(streams, self.admission)) as items:
                 async for choice, item in items:
                     index = choice + turn
+                    if isinstance(item, Chunk):
+                        tokens[index] += len(item.tokens) or bool(item.text)
                     if isinstance(item, Reply):
                         record.replied(item)
+                        del tokens[index]
                         if capture is not None:
                             capture.replies[index] = item
                         replies[index] = item

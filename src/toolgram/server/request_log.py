@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,6 +70,18 @@ class Record:
         self.completion_tokens += reply.usage.completion_tokens
         self.forced_tokens += reply.usage.forced_tokens
         self.finish = reply.finish_reason
+
+    @contextmanager
+    def counting(self, prompt_tokens: int) -> Generator[Counter[int]]:
+        """Counts the tokens of choices by their numbers: those are recorded that are left when a client, the time or a
+        failure ends the answer."""
+        tokens = Counter[int]()
+        try:
+            yield tokens
+        finally:
+            if left := tokens.total():
+                self.prompt_tokens = max(self.prompt_tokens, prompt_tokens)
+                self.completion_tokens += left
 
 
 def put(scope: Scope, record: Record) -> None:

@@ -109,7 +109,7 @@ class LogitsProcessor:
             raise EngineError("a processor is for one call of generate: this prompt is shorter than the first one")
         allowed = np.zeros(tuple(scores.shape), dtype=np.bool_)
         for number, sequence in enumerate(sequences):
-            mask = self._row(number, sequence[self._prompt :]).mask[: allowed.shape[1]]  # some tokens have no score
+            mask = self._row(number, sequence[self._prompt :]).mask[: scores.shape[1]]  # some tokens have no score
             allowed[number, : len(mask)] = mask
         if isinstance(scores, np.ndarray):
             return np.where(allowed, scores, -np.inf)  # pyright: ignore[reportUnknownArgumentType] - any kind of number

@@ -59,7 +59,7 @@ class Vllm:
         self._upstreams = Upstreams(self._servers)
         self._tokens = ServerTokens(self._encode)
         self._model: Json = {} if model is None else {"model": model}
-        self._dialect = dialect
+        self._dialect: VllmDialect = dialect
         self._context: int | None = None  # as the server's tokenizer tells it
         self._sees = False  # as far as is known
         self.capabilities = Capabilities(
