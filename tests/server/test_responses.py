@@ -53,6 +53,19 @@ def test_text() -> None:
     assert said.usage.output_tokens == 6
 
 
+def test_what_was_given_of_the_text_stands_beside_its_format() -> None:
+    with serving(Replay("Hello.")) as address:
+        said = client(address).responses.create(input="Hi.", text={"verbosity": "low"}, **COMMON)
+    assert said.text
+    assert said.text.to_dict() == {"format": {"type": "text"}, "verbosity": "low"}
+
+
+def test_no_answer_is_made_in_the_background() -> None:
+    with serving(Replay()) as address, pytest.raises(openai.BadRequestError, match="leave it out, or stream") as caught:
+        client(address).responses.create(input="Hi.", background=True, **COMMON)
+    assert caught.value.param == "background"
+
+
 def test_a_stream_is_the_whole_and_its_events_are_numbered() -> None:
     text = f"Let me see. {CALL.format(1, 2)}\n{CALL.format(3, 4)}\n{NOTED}"
     options: Any = {**COMMON, "input": "Hi.", "tools": [ADD, NOTE]}
