@@ -24,6 +24,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    FileUrl,
     HttpUrl,
     IPvAnyAddress,
     NaiveDatetime,
@@ -358,6 +359,7 @@ def test_the_digits_of_a_pattern_are_the_ten_where_nothing_else_is_of_unicode() 
         (Base64UrlBytes, '"_-8="', '"_-8"'),
         (HttpUrl, '"https://a.example/b?c"', '"ftp://a.example"'),
         (WebsocketUrl, '"wss://a.example"', '"https://a.example"'),
+        (FileUrl, '"file:///etc/hosts"', '"http://a.example"'),
     ],
     ids=str,
 )

@@ -34,6 +34,7 @@ _OF_FORMATS: dict[str, JsonSchemaValue] = {  # pydantic's own ones, in keywords 
     "base64": {"type": "string", "pattern": _BASE64.format("A-Za-z0-9+/")},
     "base64url": {"type": "string", "pattern": _BASE64.format("A-Za-z0-9_-")},
 }
+_OF_HOSTS = frozenset(("http", "https", "ws", "wss", "ftp"))  # schemes of which each URL has a host (WHATWG)
 _TAG = "\0tag"  # of a union, while its schema is made: the key that tells its options apart
 # Of errors whose last step is a member that is not there.
 _MISSING = ("missing", "missing_argument", "missing_keyword_only_argument")
@@ -135,7 +136,8 @@ class _Schema(GenerateJsonSchema):
     def url_schema(self, schema: core_schema.UrlSchema) -> JsonSchemaValue:
         made = super().url_schema(schema)
         if schemes := schema.get("allowed_schemes"):
-            made["pattern"] = f"^(?:{'|'.join(map(re.escape, schemes))})://[^/?#]"
+            host = "//[^/?#]" if schema.get("host_required") or _OF_HOSTS.issuperset(schemes) else ""
+            made["pattern"] = f"^(?:{'|'.join(map(re.escape, schemes))}):{host}"
         return made
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
