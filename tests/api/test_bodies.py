@@ -210,6 +210,10 @@ def test_what_is_no_json_or_too_deep_is_refused_with_its_place() -> None:
     for value, reason in (
         (deep, "nested more than 200 deep"),
         ({1}, "set is no type of JSON"),
+        (
+            [int],
+            r"/odd/0: int is a Python type, which stands as response_format itself \(or list\[int\]\): give its JSON",
+        ),
         ({1: 2}, "not a string"),
     ):
         with pytest.raises(toolgram.InvalidRequest, match=reason):

@@ -132,9 +132,18 @@ def _as_json(body: Any) -> Any:
             converted = converted or not isinstance(value, list)
             inside = enumerate(cast("Sequence[Any]", value))
         elif type(value) not in _SCALARS and not isinstance(value, str | int | float):
-            raise InvalidRequest(pointer, f"{type(value).__name__} is no type of JSON")
+            raise InvalidRequest(pointer, _not_json(value))
         waiting += [(each, f"{pointer}/{key}", depth + 1) for key, each in inside if type(each) not in _SCALARS]
     return _converted(body) if converted else body
+
+
+def _not_json(value: object) -> str:
+    if isinstance(value, type):
+        name = value.__name__
+        return (
+            f"{name} is a Python type, which stands as response_format itself (or list[{name}]): give its JSON Schema"
+        )
+    return f"{type(value).__name__} is no type of JSON"
 
 
 def _converted(value: Any) -> Any:
