@@ -326,7 +326,15 @@ TEXTS = (
             r"^\pL+$",
             r"^\x{41}\U0001F600$",
         ),
-        *(r"^[a-z&&[^aeiou]]+$", r"^[a-z--[a]]+$", r"^[a-z[0-9]]+$", r"(?i)^ABC$"),
+        *(
+            r"^[]-a]$",
+            r"^[^]-a]$",
+            r"^\b{start}a$",
+            r"^[a-z&&[^aeiou]]+$",
+            r"^[a-z--[a]]+$",
+            r"^[a-z[0-9]]+$",
+            r"(?i)^ABC$",
+        ),
     ],
 )
 def test_patterns_are_those_of_pydantic(pattern: str) -> None:
@@ -343,6 +351,38 @@ def test_patterns_are_those_of_pydantic(pattern: str) -> None:
             assert grammar.accepts(written), text
 
 
+def test_a_pattern_of_many_letters_is_no_larger_than_it_need_be() -> None:
+    """Where it counts them in several loops, its length is left out, which is told."""
+    kind = python_type(Annotated[str, Field(pattern=r"^\w+(\.\w+)*$", max_length=64)])
+    grammar = schema_grammar(kind.schema, mode="relaxed")
+    assert [told.keyword for told in grammar.relaxations] == ["maxLength"]
+    assert all(len(grammar.to(dialect)) < 50_000 for dialect in ("lark", "ebnf", "gbnf"))
+    counted = python_type(Annotated[str, Field(pattern=r"^\w+$", max_length=64)])
+    assert schema_grammar(counted.schema, mode="relaxed").relaxations == ()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "texts"),
+    [
+        (r"^\w+$", ["Müller", "日本"]),
+        (r"^a\<\Z", ["a<"]),
+        (r"\A(?P<n>[0-9])$", ["7"]),
+    ],
+)
+def test_patterns_of_pythons_re_are_read_as_it_reads_them(pattern: str, texts: list[str]) -> None:
+    class Model(BaseModel):
+        model_config = ConfigDict(regex_engine="python-re")
+        text: Annotated[str, Field(pattern=pattern)]
+
+    compiled = python_type(Annotated[str, Field(pattern=re.compile(pattern))])
+    for text in texts:
+        assert schema_grammar(compiled.schema).accepts(json.dumps(text, ensure_ascii=False))
+        assert compiled.read(json.dumps(text)) == text
+        written = json.dumps({"text": text}, ensure_ascii=False)
+        assert schema_grammar(python_type(Model).schema).accepts(written)
+        assert python_type(Model).read(written).text == text
+
+
 def test_the_digits_of_a_pattern_are_the_ten_where_nothing_else_is_of_unicode() -> None:
     assert python_type(Annotated[str, Field(pattern=r"^\d{3}$")]).schema["pattern"] == r"^\d{3}$"
     assert python_type(Annotated[str, Field(pattern=re.compile(r"^\w+$"))]).schema["pattern"] == r"(?u)^\w+$"
@@ -356,6 +396,8 @@ def test_the_digits_of_a_pattern_are_the_ten_where_nothing_else_is_of_unicode() 
         (IPvAnyAddress, '"::1"', '"localhost"'),
         (Annotated[IPvAnyAddress, Field(description="Of the host.")], '"10.0.0.1"', '"10.0.0"'),
         (Base64Bytes, '"aGk="', '"aGk"'),
+        (Annotated[Base64Bytes, Field(max_length=3)], '"aGk="', '"aGk"'),
+        (dict[IPvAnyAddress, int], '{"::1": 1}', '{"x": 1}'),
         (Base64UrlBytes, '"_-8="', '"_-8"'),
         (HttpUrl, '"https://a.example/b?c"', '"ftp://a.example"'),
         (WebsocketUrl, '"wss://a.example"', '"https://a.example"'),
@@ -371,6 +413,10 @@ def test_types_of_pydantics_own_are_enforced(hint: Any, text: str, other: str) -
     with pytest.raises(InvalidOutput):
         kind.read(other)
     assert not grammar.accepts(other)
+
+
+class Renamed(BaseModel):
+    width: int = Field(validation_alias=AliasPath("w"))
 
 
 class Within(BaseModel):
@@ -389,6 +435,8 @@ class Either(BaseModel):
 def test_a_field_that_is_read_from_within_another_is_refused() -> None:
     with pytest.raises(NoSchema, match="a field that is read from size/width: make what it is in a model of its own"):
         python_type(Within)
+    with pytest.raises(NoSchema, match="read from w:"):
+        python_type(Renamed)
     for hint, text in ((ByName, '{"width": 3}'), (Either, '{"w": 3}')):
         assert schema_grammar(python_type(hint).schema).accepts(text)
         assert python_type(hint).read(text).width == 3

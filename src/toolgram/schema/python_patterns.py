@@ -16,6 +16,7 @@ _OUTSIDE = {
     r"\<": r"(?:(?<!\w)(?=\w))",
     r"\>": r"(?:(?<=\w)(?!\w))",
 }
+_OF_PYTHON = {r"\A": "^", r"\Z": "$", r"\a": r"\x07", "(?P": "(?:"}
 _POSIX = {
     "alnum": "0-9A-Za-z",
     "alpha": "A-Za-z",
@@ -29,7 +30,8 @@ _POSIX = {
 }
 _PIECE = re.compile(
     rf"\[:(?P<posix>{'|'.join(_POSIX)}):\]"
-    r"|(?P<opened>\[\^?\]?)"  # a bracket that comes first is one of the class
+    r"|(?P<opened>\[\^?(?:\]-?)?)"  # a bracket that comes first is one of the class, and so is a dash behind it
+    r"|(?P<half>\\b\{)"
     r"|(?P<of_sets>&&|--|~~)"
     r"|\\(?:x\{(?P<point>[0-9A-Fa-f]{1,6})\}|U(?P<long>[0-9A-Fa-f]{8})|(?P<property>[pP])(?P<short>[A-Z])|p\{[^}]*\}|.)"
     r"|\(\?P<(?P<name>\w+)>|.",
@@ -39,17 +41,25 @@ _UNICODE = re.compile(r"\\[wWsSDbB]|\.|\[\^[^\]]*\\d")
 _NOT_READ = "(?s:{})"  # as the pattern, and not read: what it asks for is reported then
 
 
-def as_ecma(pattern: str | re.Pattern[str]) -> str:
-    """The pattern in ECMA-262 and `(?u)`; with a modifier, which is not read, where these have no such thing."""
-    if isinstance(pattern, re.Pattern):  # which pydantic gives to Python's `re`
+def as_ecma(pattern: str | re.Pattern[str], *, is_rust: bool = True) -> str:
+    """The pattern in ECMA-262 and `(?u)`; with a modifier, which is not read, where these have no such thing.
+
+    Patterns for Python's `re` (compiled, or by `regex_engine`) know neither the sets nor the escapes of Rust's own.
+    """
+    if isinstance(pattern, re.Pattern):
         if pattern.flags & ~re.UNICODE:
             return _NOT_READ.format(pattern.pattern)
-        pattern = pattern.pattern
+        return as_ecma(pattern.pattern, is_rust=False)
+    if not is_rust:
+        written = re.sub(r"\\.|\(\?P<\w+>", lambda found: _OF_PYTHON.get(found[0][:3], found[0]), pattern)
+        return f"(?u){written}" if _UNICODE.search(written) else written
     made, inside = list[str](), False  # of a class
     for piece in _PIECE.finditer(pattern):  # it matches any character
         if not inside:
+            if piece["half"]:
+                return _NOT_READ.format(pattern)
             inside = piece["opened"] is not None
-            made.append(piece[0].replace("]", r"\]") if inside else _outside(piece))
+            made.append(piece[0].replace("]", r"\]").replace("-", r"\-") if inside else _outside(piece))
         elif piece["opened"] or piece["of_sets"]:
             return _NOT_READ.format(pattern)
         else:

@@ -10,6 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
+from traceback import format_exception_only
 from typing import Any, cast
 
 from pydantic import PydanticUserError, TypeAdapter, ValidationError
@@ -30,10 +31,11 @@ _KEYS: dict[str, JsonSchemaValue] = {
 }
 _BASE64 = r"^(?:[{0}]{{4}})*(?:[{0}]{{2}}==|[{0}]{{3}}=)?$"
 _OF_FORMATS: dict[str, JsonSchemaValue] = {  # pydantic's own ones, in keywords that others know
-    "ipvanyaddress": {"anyOf": [{"type": "string", "format": name} for name in ("ipv4", "ipv6")]},
+    "ipvanyaddress": {"type": "string", "anyOf": [{"format": "ipv4"}, {"format": "ipv6"}]},
     "base64": {"type": "string", "pattern": _BASE64.format("A-Za-z0-9+/")},
     "base64url": {"type": "string", "pattern": _BASE64.format("A-Za-z0-9_-")},
 }
+_LENGTHS = frozenset(("type", "format", "minLength", "maxLength"))
 _OF_HOSTS = frozenset(("http", "https", "ws", "wss", "ftp"))  # schemes of which each URL has a host (WHATWG)
 _TAG = "\0tag"  # of a union, while its schema is made: the key that tells its options apart
 # Of errors whose last step is a member that is not there.
@@ -81,7 +83,8 @@ class PythonType:
             problems = tuple(dict.fromkeys(_problems(error, text)))
             raise InvalidOutput(*problems) from error
         except Exception as error:  # whatever the type's own validators raise for a value that they did not think of
-            raise InvalidOutput(("", f"the type's own code raised {type(error).__name__}: {error}")) from error
+            raised = "".join(format_exception_only(error)).strip()
+            raise InvalidOutput(("", f"the type's own code raised {raised}")) from error
 
 
 def python_type(hint: Any) -> PythonType:
@@ -130,13 +133,14 @@ class _Schema(GenerateJsonSchema):
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
         made = super().generate_inner(schema)
-        instead = _OF_FORMATS.get(made["format"]) if isinstance(made.get("format"), str) else None
-        return made if instead is None else {**_without(made, "type", "format"), **deepcopy(instead)}
+        if made.get("type") == "string" and _LENGTHS.issuperset(made):  # lengths are of what is decoded
+            return deepcopy(_OF_FORMATS.get(made["format"], made)) if "format" in made else made
+        return made
 
     def url_schema(self, schema: core_schema.UrlSchema) -> JsonSchemaValue:
         made = super().url_schema(schema)
         if schemes := schema.get("allowed_schemes"):
-            host = "//[^/?#]" if schema.get("host_required") or _OF_HOSTS.issuperset(schemes) else ""
+            host = "//[^/?#@:]" if schema.get("host_required") or _OF_HOSTS.issuperset(schemes) else ""
             made["pattern"] = f"^(?:{'|'.join(map(re.escape, schemes))}):{host}"
         return made
 
@@ -175,7 +179,8 @@ class _Schema(GenerateJsonSchema):
     def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
         made = super().str_schema(schema)
         if (pattern := schema.get("pattern")) is not None:
-            made["pattern"] = as_ecma(pattern)
+            engine = schema.get("regex_engine") or self._config.config_dict.get("regex_engine")
+            made["pattern"] = as_ecma(pattern, is_rust=engine != "python-re")
         return made
 
     def _refuse_path(self, alias: Any) -> None:
@@ -184,10 +189,10 @@ class _Schema(GenerateJsonSchema):
             return
         if not isinstance(alias, list):
             return
-        given = cast("list[Any]", alias)  # a path, or several
-        paths = given if isinstance(given[0], list) else [given]
-        if all(len(path) > 1 for path in paths):
-            path = "/".join(map(str, paths[0]))
+        given = cast("list[Any]", alias)  # a path, which pydantic's schema knows nothing of, or several
+        several = isinstance(given[0], list)
+        if not several or all(len(path) > 1 for path in given):
+            path = "/".join(map(str, given[0] if several else given))
             raise NoSchema(f"a field that is read from {path}: make what it is in a model of its own")
 
     def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
@@ -251,10 +256,6 @@ class _Schema(GenerateJsonSchema):
         except ValueError as error:
             raise PydanticSerializationError("it is not JSON") from error  # for which pydantic leaves it out
         return default
-
-
-def _without(made: JsonSchemaValue, *names: str) -> JsonSchemaValue:
-    return {name: value for name, value in made.items() if name not in names}
 
 
 def _require_tags(made: Any, definitions: Mapping[str, JsonSchemaValue]) -> None:

@@ -97,8 +97,10 @@ class Desk:
             record_of(request.scope).contents["body"] = body
         return await in_thread(read, body) if is_long else read(body)
 
-    async def job(self, request: Request, generation: Generation, *, runs: bool = True) -> Job:
+    async def job(self, request: Request, generation: Generation, *, runs: bool = True, counts: bool = False) -> Job:
         """Plans the request for its model, and makes its grammar ready if it `runs`.
+
+        Where it `counts` alone, its prompt may be longer than the context.
 
         Raises what `plan` raises, InvalidRequest for what the engine cannot guarantee, and ApiError if a limit is
         exceeded.
@@ -121,7 +123,8 @@ class Desk:
                 capture.sees = sees
             async with self.admission.planning():
                 plan, count = await while_connected(
-                    request.receive, in_thread(self._planned, generation, served, capture, sees=sees, runs=runs)
+                    request.receive,
+                    in_thread(self._planned, generation, served, capture, sees=sees, runs=runs, counts=counts),
                 )
             note(planned(plan, count))
         self.tell_ignored(request, (*generation.ignored, *(param(at) or "" for at in plan.left_out)))
@@ -134,7 +137,7 @@ class Desk:
 
     async def prompt_tokens(self, request: Request, generation: Generation) -> int:
         """How many tokens the prompt of a request has. Raises as `job` does, and ApiError where nothing counts them."""
-        job = await self.job(request, generation, runs=False)
+        job = await self.job(request, generation, runs=False, counts=True)
         if shown := media_in(job.plan.prompt_parts):
             raise ApiError(400, "not_supported", "the tokens of an image are known once it is read", shown[0].pointer)
         count = job.prompt_tokens
@@ -154,7 +157,14 @@ class Desk:
         return replace(job, plan=plan, prompt_tokens=count, sampling=sampling)
 
     def _planned(
-        self, generation: Generation, served: Served, capture: Capture | None, *, sees: bool, runs: bool
+        self,
+        generation: Generation,
+        served: Served,
+        capture: Capture | None,
+        *,
+        sees: bool,
+        runs: bool,
+        counts: bool = False,
     ) -> tuple[Plan, int | None]:
         served.check_length(_texts(generation))
         if generation.chat_template is not None and (errand := work.errand()) is not None:
@@ -164,7 +174,7 @@ class Desk:
         def fits(prompt: Parts) -> None:
             nonlocal count
             with capturing(capture, ready=True):
-                count = served.count(prompt, runs=runs)
+                count = served.count(prompt, bounded=not counts)
 
         try:
             with nullcontext() if generation.chat_template is None else self.apart.rendering(_TEMPLATE_SECONDS):

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 
 from toolgram.grammar.ir import CharSet, chars, not_chars
 from toolgram.grammar.regular.unicode_classes import UnknownProperty, property_chars
@@ -118,10 +119,16 @@ _ECMA = _Sets(
 
 @cache
 def _unicode() -> _Sets:
-    """Those of `(?u)`; the signs are what joins letters, and the letters in circles and squares."""
+    """Those of `(?u)`; the signs are what joins letters, and the letters in circles and squares.
+
+    What Python's tables do not know between two characters of words may be one in newer tables, and counts as such.
+    """
     signs = ("\u200c\u200d", (0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))
     letters = (each for name in ("L", "M", "Nd", "Nl", "Pc") for each in property_chars(name).ranges)
-    word = chars(*signs, *letters)
+    known = chars(*signs, *letters).ranges
+    unknown = set(property_chars("Cn").ranges)
+    gaps = [(end + 1, begin - 1) for (_, end), (begin, _) in pairwise(known)]
+    word = chars(*known, *filter(unknown.__contains__, gaps))
     space = chars((0x09, 0x0D), (0x85, 0x85), *property_chars("Z").ranges)
     sets = {"d": property_chars("Nd"), "w": word, "s": space}
     return _Sets({**sets, **{name.upper(): inverse(of) for name, of in sets.items()}}, not_chars("\n"))

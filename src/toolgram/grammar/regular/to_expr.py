@@ -37,6 +37,7 @@ _NESTING = 12  # levels inside one expression before a rule breaks it
 _SHARED_SIZE = 6  # what is larger and used more than once becomes a rule
 _LONGEST_LITERAL = 16
 _END = -1
+_RANGES_OF_PART = 2
 
 
 def expression(
@@ -312,11 +313,17 @@ def _nesting(expr: Expr) -> int:
 def written_size(automaton: Automaton) -> int:
     """How many parts the expression of a language has, with the rules that it needs."""
     body, bodies = _written(automaton)
-    return sum(map(size, (body, *bodies)))
+    return sum(map(_as_written, (body, *bodies)))
 
 
 def size(expr: Expr) -> int:
     return 1 + sum(map(size, children(expr)))
+
+
+def _as_written(expr: Expr) -> int:
+    """As `size`; a set of many characters takes as much to write as many parts."""
+    ranges = len(expr.ranges) // _RANGES_OF_PART if isinstance(expr, CharSet) else 0
+    return 1 + ranges + sum(map(_as_written, children(expr)))
 
 
 def _items(expr: Expr) -> tuple[Expr, ...]:

@@ -18,5 +18,5 @@ export function picture(part, name) {
   return made;
 }
 
-const isImage = (part) => part?.type === "image_url" && String(urlOf(part)).startsWith("data:image/");
+export const isImage = (part) => part?.type === "image_url" && String(urlOf(part)).startsWith("data:image/");
 const urlOf = ({ image_url: given }) => given?.url ?? given;

@@ -1,6 +1,6 @@
 // The cards of the messages.
 
-import { imagesOf, picture, textOf } from "../common/content.js";
+import { imagesOf, isImage, picture, textOf } from "../common/content.js";
 import { $, element } from "../common/dom.js";
 import { colourable } from "../common/editor.js";
 import { pretty } from "../common/json.js";
@@ -37,8 +37,11 @@ export function addMessage(message) {
 // The content as it was given while nothing of it is changed: parts may be of kinds that there is no field for.
 function contentOf(item) {
   const text = item.querySelector(".content").value;
-  const { given, images, hadImages } = item;
-  if (Array.isArray(given) && text === textOf(given) && images === hadImages) return given;
+  const { given, hadImages } = item;
+  const images = item.querySelector(".attach").hidden ? [] : item.images;
+  const kept = Array.isArray(given) && text === textOf(given);
+  if (kept && item.images === hadImages) return given;
+  if (kept) return [...given.filter((part) => !isImage(part)), ...images];
   if (!images.length) return text;
   return [...(text ? [{ type: "text", text }] : []), ...images];
 }
@@ -78,6 +81,7 @@ export function arrange() {
     item.querySelector(".call-id").hidden = role !== "tool";
     item.querySelector(".attach").hidden = !["user", "tool"].includes(role);
     item.querySelector(".attach").setAttribute("aria-label", `Add an image to message ${index + 1}`);
+    item.querySelector(".images").hidden = item.querySelector(".attach").hidden;
     item.querySelector(".images").replaceChildren(...item.images.map((part, at) => thumbnail(part, at, index)));
   });
 }
@@ -92,9 +96,15 @@ function thumbnail(part, at, index) {
   return made;
 }
 
+function offer(target, files) {
+  const item = target.closest(".message");
+  if (item && !item.querySelector(".attach").hidden) attach(item, files);
+}
+
 async function attach(item, files) {
   try {
-    changeImages(item, [...item.images, ...(await partsOfFiles(files))]);
+    const parts = await partsOfFiles(files);
+    changeImages(item, [...item.images, ...parts]);
   } catch (error) {
     showFault({ message: error.message, pointer: `${item.dataset.at}/content` });
   }
@@ -126,16 +136,16 @@ list.addEventListener("change", async ({ target }) => {
   await attach(target.closest(".message"), target.files);
   target.value = "";
 });
-for (const [kind, filesOf] of [
-  ["paste", (event) => event.clipboardData.files],
-  ["drop", (event) => event.dataTransfer.files],
-]) {
-  list.addEventListener(kind, (event) => {
-    const item = event.target.closest(".message");
-    const files = filesOf(event);
-    if (!files.length || !item || item.querySelector(".attach").hidden) return;
-    event.preventDefault();
-    attach(item, files);
-  });
-}
+list.addEventListener("paste", (event) => {
+  const { files, types } = event.clipboardData;
+  if (!files.length || types.includes("text/plain")) return; // cells of a table are a text, and a picture of it
+  event.preventDefault();
+  offer(event.target, files);
+});
+list.addEventListener("drop", (event) => {
+  const { files } = event.dataTransfer;
+  if (!files.length) return;
+  event.preventDefault(); // or else the page is left for the file
+  offer(event.target, files);
+});
 list.addEventListener("dragover", (event) => event.dataTransfer.types.includes("Files") && event.preventDefault());
