@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from pathlib import Path
 
 from browser import Browser
@@ -17,6 +18,7 @@ PASTED = """
 const files = new DataTransfer();
 const bytes = Uint8Array.from(atob(arguments[0]), (char) => char.charCodeAt());
 files.items.add(new File([bytes], "a.png", {type: "image/png"}));
+if (arguments[2]) files.setData("text/plain", arguments[2]);
 const event = arguments[1] === "paste"
   ? new ClipboardEvent("paste", {clipboardData: files, bubbles: true, cancelable: true})
   : new DragEvent("drop", {dataTransfer: files, bubbles: true, cancelable: true});
@@ -79,6 +81,30 @@ def test_an_image_may_be_pasted_and_dropped(browser: Browser) -> None:
             assert browser.script(PASTED, base64.b64encode(PNG).decode(), kind) is False  # the page has taken it
             shown(browser, count)
         assert texts(browser, "#messages .images button") == ["✕", "✕"]
+
+
+def test_cells_of_a_table_are_pasted_as_text(browser: Browser) -> None:
+    with page(browser, Seeing()):
+        assert (
+            browser.script(PASTED, base64.b64encode(PNG).decode(), "paste", "1\t2") is True
+        )  # it is left to the browser
+        assert texts(browser, "#messages .images button") == []
+
+
+def test_parts_without_a_field_stay_beside_an_image_and_no_other_role_has_one(browser: Browser, tmp_path: Path) -> None:
+    with page(browser, Seeing(), refusals=True):
+        audio = {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}}
+        request = {"messages": [{"role": "user", "content": [{"type": "text", "text": "Hear."}, audio]}]}
+        (tmp_path / "request.json").write_text(json.dumps(request))
+        browser.send_file("#share-open", tmp_path / "request.json")
+        browser.wait_for_text("#body-text", "input_audio")
+        browser.script(PASTED, base64.b64encode(PNG).decode(), "drop")
+        shown(browser, 1)
+        browser.wait_for_text("#body-text", "image_url")
+        content = json.loads(browser.text("#body-text"))["messages"][0]["content"]
+        assert [part["type"] for part in content] == ["text", "input_audio", "image_url"]
+        browser.choose(".message .role", "system")
+        browser.wait(lambda: "image_url" not in browser.text("#body-text"), "no image")
 
 
 def test_a_model_that_does_not_see_says_so_at_the_message(browser: Browser) -> None:
