@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from rich.cells import cell_len
 from typer.testing import CliRunner, Result
 
 import toolgram
+from engines.projector import png
 from made_up import IRREGULAR, JSON, MADE_UP, NAME, OBJECT, Family, each
 from situations import CHATML
 from toolgram.cli.app import app
@@ -179,6 +181,14 @@ def test_explain_writes_every_dialect(template: Path, tools: Path, dialect: str,
     result = run("explain", "Q?", "--template", template, "--tools", tools, "--dialect", dialect)
     assert f"# Grammar ({dialect})" in result.stdout
     assert start in result.stdout
+
+
+def test_explain_shows_where_an_image_stands(tmp_path: Path, template: Path) -> None:
+    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{b64encode(png((9, 9, 9))).decode()}"}}
+    asked = {"messages": [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]}]}
+    result = run("explain", "--request", write(tmp_path / "request.json", asked), "--template", template)
+    assert "What is it?[image/png]<|im_end|>" in result.stdout
+    assert "characters; the tokens of an image are known once it is read" in result.stdout
 
 
 def test_explain_takes_a_request(tmp_path: Path, template: Path) -> None:

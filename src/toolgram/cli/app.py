@@ -203,12 +203,12 @@ def explain(
         trace_plan(_planned(body, template, file, style, profile), load_engine(file))
         return
     file = model_at_hand(model) if model or not template else None
-    plan = _planned(body, template, file, style, profile)
+    plan = _planned(body, template, file, style, profile, sees=True)  # as a model with a projector is shown it
     explain_plan(plan, dialect.value, file)
 
 
 def _planned(
-    body: Any, template: Path | None, file: Path | None, style: str | None, profile: str | None
+    body: Any, template: Path | None, file: Path | None, style: str | None, profile: str | None, *, sees: bool = False
 ) -> toolgram.Plan:
     """The plan as `ask` makes it; without a model's file its name is not known, and the profile is the one given."""
     from toolgram.cli.inputs import style_of, template_of
@@ -217,7 +217,7 @@ def _planned(
 
     of, chosen = template_of(template, file), style_of(style)
     best = profile_of(profile, (model_name(file) if file else None, of), chosen)
-    return toolgram.plan(body, of, chosen, profile=best)
+    return toolgram.plan(body, of, chosen, profile=best, sees=sees)
 
 
 @app.command(epilog="Example: toolgram styles --template chat_template.jinja")

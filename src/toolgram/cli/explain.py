@@ -13,7 +13,7 @@ from rich.table import Table
 
 from toolgram.cli import inputs
 from toolgram.cli.inputs import BadInput
-from toolgram.conversation.media import described
+from toolgram.conversation.media import described, media_in
 from toolgram.errors import PromptTooLong, UnsupportedSchema
 from toolgram.grammar.grammar import Grammar
 from toolgram.planning.plan import Plan
@@ -67,7 +67,9 @@ def _grammar_sections(grammar: Grammar, dialect: str) -> Iterator[Section]:
 
 
 def _size(plan: Plan, model: Path | None) -> str:
-    characters = f"{len(plan.prompt)} characters"
+    characters = f"{sum(len(text) for text, _ in described(plan.prompt_parts))} characters"
+    if media_in(plan.prompt_parts):
+        return f"{characters}; the tokens of an image are known once it is read"
     if model is None:
         return f"{characters} (give --model FILE to count tokens)"
     engine = inputs.load_engine(model, context=1)  # nothing is evaluated
