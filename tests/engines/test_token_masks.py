@@ -22,6 +22,7 @@ from engines.fake_vllm import OwnGrammar
 from engines.small_tokenizer import SPECIAL, small_tokenizer
 from oracles import xgrammar
 from situations import CHATML
+from toolgram.conversation.media import Media
 from toolgram.engines.external.backends import Backend
 from toolgram.engines.external.masks import TokenMasks
 from toolgram.engines.external.tokens import Tokens
@@ -83,6 +84,11 @@ def test_a_token_that_is_not_allowed_is_an_error(masks: TokenMasks) -> None:
 def test_a_tokenizer_of_another_kind_is_an_error(backend: Backend) -> None:
     with pytest.raises(EngineError, match="a Tokenizer is no tokenizer of transformers: give AutoTokenizer"):
         TokenMasks(Tokenizer(models.BPE()), backend=backend)
+
+
+def test_an_image_is_not_encoded_as_text(masks: TokenMasks) -> None:
+    with pytest.raises(EngineError, match="an image is no tokens"):
+        masks.encode((("<|im_start|>user\n", True), (Media("media0n0", "AA==", "image/png"), True)))
 
 
 def test_a_turn_ends_at_its_own_token_and_nowhere_before_its_end(backend: Backend) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from browser import Browser
 from engines.projector import png
 from playground_page import Telling, body, page, run, texts
+from seeing import Seeing
 from toolgram.conversation.media import media_in
 
 PNG = png((200, 30, 30))
@@ -26,13 +27,8 @@ return document.querySelector('.message[data-role="user"] .content').dispatchEve
 """
 
 
-class Seeing(Telling):
-    """As `Telling`, shown images."""
-
-    is_one_of_several = False
-
-    async def sees(self) -> bool:
-        return True
+class Looking(Telling, Seeing):
+    """As `Telling`, of a model that sees."""
 
 
 def shown(browser: Browser, count: int) -> None:
@@ -49,7 +45,7 @@ def urls(browser: Browser) -> list[str]:
 
 def test_an_image_is_shown_to_the_model_and_in_the_chat(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "red.png").write_bytes(PNG)
-    engine = Seeing()
+    engine = Looking()
     with page(browser, engine):
         browser.send_file('.message[data-role="user"] .image-file', tmp_path / "red.png")
         shown(browser, 1)
@@ -66,7 +62,7 @@ def test_an_image_is_shown_to_the_model_and_in_the_chat(browser: Browser, tmp_pa
 def test_what_the_server_does_not_read_is_made_a_png(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "pixel.webp").write_bytes(WEBP)
     (tmp_path / "notes.txt").write_text("none")
-    with page(browser, Seeing()):
+    with page(browser, Looking()):
         browser.send_file('.message[data-role="user"] .image-file', tmp_path / "notes.txt")
         browser.wait_for_text("#problem", "notes.txt is no image that this browser can show")
         browser.send_file('.message[data-role="user"] .image-file', tmp_path / "pixel.webp")
@@ -76,7 +72,7 @@ def test_what_the_server_does_not_read_is_made_a_png(browser: Browser, tmp_path:
 
 
 def test_an_image_may_be_pasted_and_dropped(browser: Browser) -> None:
-    with page(browser, Seeing()):
+    with page(browser, Looking()):
         for count, kind in enumerate(("paste", "drop"), 1):
             assert browser.script(PASTED, base64.b64encode(PNG).decode(), kind) is False  # the page has taken it
             shown(browser, count)
@@ -84,7 +80,7 @@ def test_an_image_may_be_pasted_and_dropped(browser: Browser) -> None:
 
 
 def test_cells_of_a_table_are_pasted_as_text(browser: Browser) -> None:
-    with page(browser, Seeing()):
+    with page(browser, Looking()):
         assert (
             browser.script(PASTED, base64.b64encode(PNG).decode(), "paste", "1\t2") is True
         )  # it is left to the browser
@@ -92,7 +88,7 @@ def test_cells_of_a_table_are_pasted_as_text(browser: Browser) -> None:
 
 
 def test_parts_without_a_field_stay_beside_an_image_and_no_other_role_has_one(browser: Browser, tmp_path: Path) -> None:
-    with page(browser, Seeing(), refusals=True):
+    with page(browser, Looking(), refusals=True):
         audio = {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}}
         request = {"messages": [{"role": "user", "content": [{"type": "text", "text": "Hear."}, audio]}]}
         (tmp_path / "request.json").write_text(json.dumps(request))

@@ -52,8 +52,9 @@ def _plan_sections(plan: Plan, dialect: str, model: Path | None) -> Iterator[Sec
     yield "Style", f"{plan.style.name}: {plan.style.about}\nchosen because {plan.why}"
     if plan.format_prompt is not None:
         yield "Format prompt", plan.format_prompt
-    yield "Prompt", "".join(text for text, _ in described(plan.prompt_parts))
-    yield "Size", _size(plan, model)
+    prompt = "".join(text for text, _ in described(plan.prompt_parts))
+    yield "Prompt", prompt
+    yield "Size", _size(plan, f"{len(prompt)} characters", model)
     yield "Stops", "\n".join(map(repr, plan.stop)) or "none"
     if plan.constraint is None:
         yield "Grammar", "none: there are no tools, and no schema for the answer"
@@ -66,8 +67,7 @@ def _grammar_sections(grammar: Grammar, dialect: str) -> Iterator[Section]:
     yield "Relaxations", "\n".join(map(str, grammar.relaxations)) or "none: the schemas are enforced exactly"
 
 
-def _size(plan: Plan, model: Path | None) -> str:
-    characters = f"{sum(len(text) for text, _ in described(plan.prompt_parts))} characters"
+def _size(plan: Plan, characters: str, model: Path | None) -> str:
     if media_in(plan.prompt_parts):
         return f"{characters}; the tokens of an image are known once it is read"
     if model is None:

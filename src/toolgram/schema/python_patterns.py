@@ -16,7 +16,7 @@ _OUTSIDE = {
     r"\<": r"(?:(?<!\w)(?=\w))",
     r"\>": r"(?:(?<=\w)(?!\w))",
 }
-_OF_PYTHON = {r"\A": "^", r"\Z": "$", r"\a": r"\x07", "(?P": "(?:"}
+_OF_PYTHON = {r"\A": "^", r"\Z": "$", r"\a": r"\x07", "(?P": "(?"}
 _POSIX = {
     "alnum": "0-9A-Za-z",
     "alpha": "A-Za-z",
@@ -41,18 +41,17 @@ _UNICODE = re.compile(r"\\[wWsSDbB]|\.|\[\^[^\]]*\\d")
 _NOT_READ = "(?s:{})"  # as the pattern, and not read: what it asks for is reported then
 
 
-def as_ecma(pattern: str | re.Pattern[str], *, is_rust: bool = True) -> str:
-    """The pattern in ECMA-262 and `(?u)`; with a modifier, which is not read, where these have no such thing.
-
-    Patterns for Python's `re` (compiled, or by `regex_engine`) know neither the sets nor the escapes of Rust's own.
-    """
+def of_python(pattern: str | re.Pattern[str]) -> str:
+    """As `of_rust`, of a pattern that Python's `re` reads: it has neither the sets nor the escapes of Rust's own."""
     if isinstance(pattern, re.Pattern):
         if pattern.flags & ~re.UNICODE:
             return _NOT_READ.format(pattern.pattern)
-        return as_ecma(pattern.pattern, is_rust=False)
-    if not is_rust:
-        written = re.sub(r"\\.|\(\?P<\w+>", lambda found: _OF_PYTHON.get(found[0][:3], found[0]), pattern)
-        return f"(?u){written}" if _UNICODE.search(written) else written
+        pattern = pattern.pattern
+    return _marked(re.sub(r"\\.|\(\?P(?=<\w+>)", lambda found: _OF_PYTHON.get(found[0], found[0]), pattern))
+
+
+def of_rust(pattern: str) -> str:
+    """The pattern in ECMA-262 and `(?u)`; with a modifier, which is not read, where these have no such thing."""
     made, inside = list[str](), False  # of a class
     for piece in _PIECE.finditer(pattern):  # it matches any character
         if not inside:
@@ -65,7 +64,11 @@ def as_ecma(pattern: str | re.Pattern[str], *, is_rust: bool = True) -> str:
         else:
             inside = piece[0] != "]"
             made.append(_POSIX.get(piece["posix"]) or _escape(piece))
-    written = "".join(made)
+    return _marked("".join(made))
+
+
+def _marked(written: str) -> str:
+    written = written.removeprefix("(?u)")
     return f"(?u){written}" if _UNICODE.search(written) else written
 
 

@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails, PydanticSerializationError, SchemaError,
 
 from toolgram.caching import MEGABYTE, Memory, weighed
 from toolgram.errors import InvalidOutput, ToolgramError, json_pointer
-from toolgram.schema.python_patterns import as_ecma
+from toolgram.schema.python_patterns import of_python, of_rust
 
 _NAIVE = r"^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$"
 _HEX = "[0-9A-Fa-f]"
@@ -35,7 +35,7 @@ _OF_FORMATS: dict[str, JsonSchemaValue] = {  # pydantic's own ones, in keywords 
     "base64": {"type": "string", "pattern": _BASE64.format("A-Za-z0-9+/")},
     "base64url": {"type": "string", "pattern": _BASE64.format("A-Za-z0-9_-")},
 }
-_LENGTHS = frozenset(("type", "format", "minLength", "maxLength"))
+_OF_STRINGS = frozenset(("type", "format", "minLength", "maxLength"))
 _OF_HOSTS = frozenset(("http", "https", "ws", "wss", "ftp"))  # schemes of which each URL has a host (WHATWG)
 _TAG = "\0tag"  # of a union, while its schema is made: the key that tells its options apart
 # Of errors whose last step is a member that is not there.
@@ -133,9 +133,10 @@ class _Schema(GenerateJsonSchema):
 
     def generate_inner(self, schema: Any) -> JsonSchemaValue:
         made = super().generate_inner(schema)
-        if made.get("type") == "string" and _LENGTHS.issuperset(made):  # lengths are of what is decoded
-            return deepcopy(_OF_FORMATS.get(made["format"], made)) if "format" in made else made
-        return made
+        own = _OF_FORMATS.get(str(made.get("format")))
+        if own is None or made.get("type") != "string" or not made.keys() <= _OF_STRINGS:
+            return made  # with other keywords it is what a user says of a text
+        return deepcopy(own)  # without lengths, which are those of what is decoded
 
     def url_schema(self, schema: core_schema.UrlSchema) -> JsonSchemaValue:
         made = super().url_schema(schema)
@@ -180,7 +181,10 @@ class _Schema(GenerateJsonSchema):
         made = super().str_schema(schema)
         if (pattern := schema.get("pattern")) is not None:
             engine = schema.get("regex_engine") or self._config.config_dict.get("regex_engine")
-            made["pattern"] = as_ecma(pattern, is_rust=engine != "python-re")
+            if isinstance(pattern, re.Pattern) or engine == "python-re":
+                made["pattern"] = of_python(pattern)
+            else:
+                made["pattern"] = of_rust(pattern)
         return made
 
     def _refuse_path(self, alias: Any) -> None:

@@ -25,7 +25,15 @@ from toolgram.conversation.events import Event
 from toolgram.conversation.fields import Json
 from toolgram.conversation.media import media_in
 from toolgram.engines.base import Chunk, Sampling
-from toolgram.errors import GrammarError, GrammarRefused, InvalidRequest, Relaxation, ToolgramError, TooMuchWork
+from toolgram.errors import (
+    GrammarError,
+    GrammarRefused,
+    InvalidRequest,
+    PromptTooLong,
+    Relaxation,
+    ToolgramError,
+    TooMuchWork,
+)
 from toolgram.planning.plan import Plan
 from toolgram.planning.prompt import Parts
 from toolgram.server.bodies import parsed, received
@@ -97,10 +105,8 @@ class Desk:
             record_of(request.scope).contents["body"] = body
         return await in_thread(read, body) if is_long else read(body)
 
-    async def job(self, request: Request, generation: Generation, *, runs: bool = True, counts: bool = False) -> Job:
+    async def job(self, request: Request, generation: Generation, *, runs: bool = True) -> Job:
         """Plans the request for its model, and makes its grammar ready if it `runs`.
-
-        Where it `counts` alone, its prompt may be longer than the context.
 
         Raises what `plan` raises, InvalidRequest for what the engine cannot guarantee, and ApiError if a limit is
         exceeded.
@@ -123,8 +129,7 @@ class Desk:
                 capture.sees = sees
             async with self.admission.planning():
                 plan, count = await while_connected(
-                    request.receive,
-                    in_thread(self._planned, generation, served, capture, sees=sees, runs=runs, counts=counts),
+                    request.receive, in_thread(self._planned, generation, served, capture, sees=sees, runs=runs)
                 )
             note(planned(plan, count))
         self.tell_ignored(request, (*generation.ignored, *(param(at) or "" for at in plan.left_out)))
@@ -137,7 +142,12 @@ class Desk:
 
     async def prompt_tokens(self, request: Request, generation: Generation) -> int:
         """How many tokens the prompt of a request has. Raises as `job` does, and ApiError where nothing counts them."""
-        job = await self.job(request, generation, runs=False, counts=True)
+        try:
+            job = await self.job(request, generation, runs=False)
+        except PromptTooLong as error:
+            if error.tokens is None:
+                raise
+            return error.tokens
         if shown := media_in(job.plan.prompt_parts):
             raise ApiError(400, "not_supported", "the tokens of an image are known once it is read", shown[0].pointer)
         count = job.prompt_tokens
@@ -157,14 +167,7 @@ class Desk:
         return replace(job, plan=plan, prompt_tokens=count, sampling=sampling)
 
     def _planned(
-        self,
-        generation: Generation,
-        served: Served,
-        capture: Capture | None,
-        *,
-        sees: bool,
-        runs: bool,
-        counts: bool = False,
+        self, generation: Generation, served: Served, capture: Capture | None, *, sees: bool, runs: bool
     ) -> tuple[Plan, int | None]:
         served.check_length(_texts(generation))
         if generation.chat_template is not None and (errand := work.errand()) is not None:
@@ -174,7 +177,7 @@ class Desk:
         def fits(prompt: Parts) -> None:
             nonlocal count
             with capturing(capture, ready=True):
-                count = served.count(prompt, bounded=not counts)
+                count = served.count(prompt)
 
         try:
             with nullcontext() if generation.chat_template is None else self.apart.rendering(_TEMPLATE_SECONDS):
@@ -226,8 +229,6 @@ class Desk:
             async with aclosing(merged(streams, self.admission)) as items:
                 async for choice, item in items:
                     index = choice + turn
-                    if isinstance(item, Chunk):
-                        tokens[index] += len(item.tokens) or bool(item.text)
                     if isinstance(item, Reply):
                         record.replied(item)
                         del tokens[index]
@@ -238,6 +239,8 @@ class Desk:
                             record.contents.setdefault("answers", []).append(item.message.to_openai())
                     else:
                         record.spoke()
+                        if isinstance(item, Chunk):
+                            tokens[index] += len(item.tokens) or bool(item.text)
                     yield index, item
         if changed := divergences_of_choices([replies[index] for index in sorted(replies)]):
             record.headers["x-toolgram-divergences"] = _header(changed)  # too late for a stream

@@ -153,15 +153,12 @@ class Served:
                 said = f"it has {count} characters, and the context holds {self.context} tokens"
                 raise PromptTooLong(None, self.context, said)
 
-    def count(self, prompt: Prompt, *, bounded: bool = True) -> int | None:
-        """The number of tokens in a prompt, if the engine counts them.
-
-        Raises PromptTooLong for one that is far too long, and where it is `bounded` for one that leaves no room.
-        """
+    def count(self, prompt: Prompt) -> int | None:
+        """The number of tokens in a prompt, if the engine counts them. Raises PromptTooLong if no room is left."""
         if self._counts is None:
             return None
         count, most = self._counts.count_tokens(prompt), self._counts.context
-        if bounded and count >= most:
+        if count >= most:
             raise PromptTooLong(count, most)
         return count
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Any
 
+from toolgram.conversation.media import media_in
 from toolgram.engines.base import Prompt
 from toolgram.engines.forgery import any_of, cut, forged
 from toolgram.errors import EngineError
@@ -53,8 +54,10 @@ class Tokens:
         """The ids of a prompt in its parts (`plan.prompt_parts`), as if it were one text, and nothing added.
 
         What text that is not trusted spells of added tokens is cut, so that it stays text; a tokenizer that puts a
-        space behind every special token (Llama 2's) puts one there.
+        space behind every special token (Llama 2's) puts one there. Raises EngineError where there are images.
         """
+        if media_in(prompt):
+            raise EngineError("an image is no tokens: the engine is shown it by itself")
         first, *others = cut("".join(text for text, _ in prompt), [at + 1 for at in forged(prompt, self._tags)])
         ids = self._ids(first)
         for piece in others:

@@ -9,12 +9,11 @@ and `.` are of all of Unicode (UTS 18, annex C).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
 
 from toolgram.grammar.ir import CharSet, chars, not_chars
+from toolgram.grammar.regular.character_sets import ECMA, Sets, inverse, unicode
 from toolgram.grammar.regular.unicode_classes import UnknownProperty, property_chars
 
 _MAX_NESTING = 60
@@ -78,15 +77,6 @@ ANYTHING = Rep(ANY, 0, None)
 EMPTY = Cat(())
 START = Look(behind=True, negative=True, body=ANY)
 END = Look(behind=False, negative=True, body=ANY)
-DIGIT = chars("0123456789")
-WORD = chars("_", (0x30, 0x39), (0x41, 0x5A), (0x61, 0x7A))
-SPACE = chars("\t\n\v\f\r \u00a0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff", (0x2000, 0x200A))
-DOT = not_chars("\n\r\u2028\u2029")
-
-
-def inverse(charset: CharSet) -> CharSet:
-    """All other characters."""
-    return not_chars(*charset.ranges)
 
 
 def _boundary(of: CharSet, *, inside: bool) -> Tree:
@@ -101,37 +91,6 @@ def _boundary(of: CharSet, *, inside: bool) -> Tree:
         for word in (True, False)
     ]
     return Alt(tuple(sides))
-
-
-@dataclass(frozen=True, slots=True)
-class _Sets:
-    """What the escapes for sets stand for, by their letters, and the dot."""
-
-    of: Mapping[str, CharSet]
-    dot: CharSet
-
-
-_ECMA = _Sets(
-    {"d": DIGIT, "w": WORD, "s": SPACE, "D": inverse(DIGIT), "W": inverse(WORD), "S": inverse(SPACE)},
-    DOT,
-)
-
-
-@cache
-def _unicode() -> _Sets:
-    """Those of `(?u)`; the signs are what joins letters, and the letters in circles and squares.
-
-    What Python's tables do not know between two characters of words may be one in newer tables, and counts as such.
-    """
-    signs = ("\u200c\u200d", (0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189))
-    letters = (each for name in ("L", "M", "Nd", "Nl", "Pc") for each in property_chars(name).ranges)
-    known = chars(*signs, *letters).ranges
-    unknown = set(property_chars("Cn").ranges)
-    gaps = [(end + 1, begin - 1) for (_, end), (begin, _) in pairwise(known)]
-    word = chars(*known, *filter(unknown.__contains__, gaps))
-    space = chars((0x09, 0x0D), (0x85, 0x85), *property_chars("Z").ranges)
-    sets = {"d": property_chars("Nd"), "w": word, "s": space}
-    return _Sets({**sets, **{name.upper(): inverse(of) for name, of in sets.items()}}, not_chars("\n"))
 
 
 _UNICODE = "(?u)"
@@ -151,7 +110,7 @@ def parse(pattern: str) -> Tree:
     """The tree of a pattern. Raises Malformed, and Unsupported for what is not regular."""
     if len(pattern) > _MAX_LENGTH:
         raise Unsupported(f"a pattern of more than {_MAX_LENGTH} characters")
-    reader = _Reader(pattern, _unicode() if pattern.startswith(_UNICODE) else _ECMA)
+    reader = _Reader(pattern, unicode() if pattern.startswith(_UNICODE) else ECMA)
     reader.take(_UNICODE)
     tree = reader.alternatives()
     if reader.at < len(pattern):
@@ -162,7 +121,7 @@ def parse(pattern: str) -> Tree:
 class _Reader:
     """Reads one pattern from left to right, by recursive descent."""
 
-    def __init__(self, text: str, sets: _Sets) -> None:
+    def __init__(self, text: str, sets: Sets) -> None:
         self.text = text
         self.at = 0
         self._sets = sets

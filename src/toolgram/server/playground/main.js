@@ -2,7 +2,7 @@
 
 import { Answer } from "./results/answer.js";
 import { post, shellCommand, stream } from "./common/api.js";
-import { imagesOf } from "./common/content.js";
+import { illustrated, imagesOf } from "./common/content.js";
 import { copied } from "./common/copy.js";
 import { $ } from "./common/dom.js";
 import { colourable } from "./common/editor.js";
@@ -117,8 +117,8 @@ function goOn() {
   const messages = [...readMessages(), ...(said?.turn ?? [])];
   const first = messages.length - results.length;
   results.forEach(([, result], at) => {
-    const images = imagesOf(messages[first + at].content);
-    messages[first + at].content = images.length ? [{ type: "text", text: result }, ...images] : result;
+    const message = messages[first + at];
+    message.content = illustrated(result, imagesOf(message.content));
   });
   if (text) messages.push({ role: "user", content: text });
   if (["assistant", undefined].includes(messages.at(-1)?.role)) return $("chat-text").focus();

@@ -10,6 +10,7 @@ from itertools import groupby
 from toolgram.errors import TemplateError
 from toolgram.grammar.ir import CharSet
 from toolgram.grammar.regular import regex_syntax
+from toolgram.grammar.regular.character_sets import SPACE
 
 _NAMED = re.compile(r"\(\?P<(?P<name>\w+)>")
 _SKIPPED = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
@@ -120,5 +121,5 @@ def _pieces(tree: regex_syntax.Tree, names: list[str]) -> Iterator[Piece]:
 
 
 def _is_space(tree: regex_syntax.Tree) -> bool:
-    spaces = {code for low, high in regex_syntax.SPACE.ranges for code in range(low, high + 1)}
+    spaces = {code for low, high in SPACE.ranges for code in range(low, high + 1)}
     return isinstance(tree, CharSet) and all(low in spaces and high in spaces for low, high in tree.ranges)

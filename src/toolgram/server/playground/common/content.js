@@ -12,6 +12,11 @@ export function imagesOf(content) {
   return Array.isArray(content) ? content.filter(isImage) : [];
 }
 
+// A text with images behind it.
+export function illustrated(text, images) {
+  return images.length ? [...(text ? [{ type: "text", text }] : []), ...images] : text;
+}
+
 export function picture(part, name) {
   const made = document.createElement("img");
   Object.assign(made, { src: urlOf(part), alt: name });

@@ -1,6 +1,6 @@
 // The cards of the messages.
 
-import { imagesOf, isImage, picture, textOf } from "../common/content.js";
+import { illustrated, imagesOf, isImage, picture, textOf } from "../common/content.js";
 import { $, element } from "../common/dom.js";
 import { colourable } from "../common/editor.js";
 import { pretty } from "../common/json.js";
@@ -29,6 +29,7 @@ export function addMessage(message) {
   item.querySelector(".calls").value = calls ? pretty(calls) : "";
   item.querySelector(".call-id").value = id ?? "";
   colourable(item.querySelector(".calls"));
+  showImages(item);
   list.append(item);
   arrange();
   return item;
@@ -42,8 +43,7 @@ function contentOf(item) {
   const kept = Array.isArray(given) && text === textOf(given);
   if (kept && item.images === hadImages) return given;
   if (kept) return [...given.filter((part) => !isImage(part)), ...images];
-  if (!images.length) return text;
-  return [...(text ? [{ type: "text", text }] : []), ...images];
+  return illustrated(text, images);
 }
 
 export function readMessages() {
@@ -82,18 +82,25 @@ export function arrange() {
     item.querySelector(".attach").hidden = !["user", "tool"].includes(role);
     item.querySelector(".attach").setAttribute("aria-label", `Add an image to message ${index + 1}`);
     item.querySelector(".images").hidden = item.querySelector(".attach").hidden;
-    item.querySelector(".images").replaceChildren(...item.images.map((part, at) => thumbnail(part, at, index)));
+    [...item.querySelectorAll(".images li")].forEach((shown, at) => {
+      const name = `image ${at + 1} of message ${index + 1}`;
+      shown.querySelector("img").alt = name;
+      shown.querySelector("button").ariaLabel = `Remove ${name}`;
+    });
   });
 }
 
-function thumbnail(part, at, index) {
-  const name = `image ${at + 1} of message ${index + 1}`;
+function thumbnail(part, at) {
   const made = element("li");
   const button = element("button", "✕", "quiet");
-  Object.assign(button, { type: "button", ariaLabel: `Remove ${name}` });
+  button.type = "button";
   button.dataset.image = at;
-  made.append(picture(part, name), button);
+  made.append(picture(part, ""), button);
   return made;
+}
+
+function showImages(item) {
+  item.querySelector(".images").replaceChildren(...item.images.map(thumbnail));
 }
 
 function offer(target, files) {
@@ -113,6 +120,7 @@ async function attach(item, files) {
 // The form is told by an event, as of what is typed.
 function changeImages(item, images) {
   item.images = images;
+  showImages(item);
   arrange();
   item.dispatchEvent(new Event("input", { bubbles: true }));
 }
